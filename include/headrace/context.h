@@ -1,0 +1,96 @@
+/* The context: threads, budgets, allocators, log. SPDX-License-Identifier: Apache-2.0 */
+#ifndef HEADRACE_CONTEXT_H
+#define HEADRACE_CONTEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <headrace/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hr_context hr_context;
+
+/* Host memory hooks. Called from any thread, also concurrently. `alloc` returns memory
+ * aligned to 64 bytes or NULL; `free` gets what `alloc` gave and the same size. */
+typedef struct hr_allocator {
+    uint32_t struct_size;
+    void *user;
+    void *(*alloc)(void *user, size_t nbytes);
+    void (*free)(void *user, void *ptr, size_t nbytes);
+} hr_allocator;
+
+typedef enum hr_log_level {
+    HR_LOG_ERROR = 0,
+    HR_LOG_WARNING = 1,
+    HR_LOG_INFO = 2,
+    HR_LOG_DEBUG = 3
+} hr_log_level;
+
+/* One finished line without newline; borrowed for the call. Called from any thread. */
+typedef void (*hr_log_fn)(void *user, hr_log_level level, const char *line);
+
+typedef struct hr_context_options {
+    uint32_t struct_size;
+    uint32_t nthreads;             /* 0 = one per available core */
+    uint64_t scratch_nbytes;       /* pinned staging for devices; 0 = 256 MiB */
+    uint64_t index_cache_nbytes;   /* shard indexes kept between calls; 0 = 64 MiB */
+    uint64_t metadata_max_nbytes;  /* largest metadata document read; 0 = 64 MiB */
+    const hr_allocator *allocator; /* copied; NULL = malloc */
+    hr_log_fn log;                 /* NULL = silent */
+    void *log_user;
+    hr_log_level log_level; /* most verbose level passed to `log` */
+} hr_context_options;
+
+#define HR_CONTEXT_OPTIONS_INIT                                                          \
+    ((hr_context_options){.struct_size = sizeof(hr_context_options),                     \
+                          .log_level = HR_LOG_WARNING})
+
+/* Create a context; no thread starts and no driver is opened before they are needed.
+ * `options` may be NULL. Caller owns *out. Errors: HR_ERR_ARGUMENT, HR_ERR_MEMORY.
+ * A context may be used from any number of threads at once. After fork() the child may
+ * go on using it for host memory: threads are started anew; batches of the parent give
+ * HR_ERR_FORKED, and so does a CUDA destination if the parent had used CUDA. */
+HR_API HR_NODISCARD hr_status hr_context_create(const hr_context_options *options,
+                                                hr_context **out, hr_error *err);
+HR_API hr_context *hr_context_ref(hr_context *context);
+/* NULL is accepted. The last unref joins the threads. Nodes and batches hold their
+ * context, so the order of unrefs does not matter. */
+HR_API void hr_context_unref(hr_context *context);
+
+/* What this build and this machine have, for people and for tests. */
+typedef struct hr_codec_support {
+    const char *name;    /* "zstd" */
+    const char *library; /* "libzstd 1.5.4", or "built in" */
+    int32_t on_cpu;      /* 1 = decodes on the host */
+    int32_t on_cuda;     /* 1 = decodes on the GPU */
+} hr_codec_support;
+
+/* i-th codec this build decodes; 0 past the end, else 1. Static text. Any thread. */
+HR_API int hr_codec_list(size_t i, hr_codec_support *out);
+
+typedef struct hr_device_info {
+    uint32_t struct_size;
+    char name[128];
+    char driver[64];       /* version of the driver, e.g. "CUDA 13.0" */
+    uint64_t memory_nbytes;
+    int32_t compute_major, compute_minor; /* 0 for cpu and simt */
+    int32_t has_kernels;   /* 1 = this build has kernels the device can run */
+} hr_device_info;
+
+#define HR_DEVICE_INFO_INIT ((hr_device_info){.struct_size = sizeof(hr_device_info)})
+
+/* Describe a device; HR_ERR_DEVICE with the reason if it cannot be used. Opens the
+ * driver, but creates no CUDA context. Any thread. */
+HR_API HR_NODISCARD hr_status hr_device_describe(hr_device device, hr_device_info *out,
+                                                 hr_error *err);
+
+/* "0.1.0". */
+HR_API const char *hr_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,11 @@
+/* headrace: chunked arrays into GPU or host memory. SPDX-License-Identifier: Apache-2.0 */
+#ifndef HEADRACE_HEADRACE_H
+#define HEADRACE_HEADRACE_H
+
+#include <headrace/context.h>
+#include <headrace/node.h>
+#include <headrace/read.h>
+#include <headrace/status.h>
+#include <headrace/types.h>
+
+#endif

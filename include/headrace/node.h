@@ -1,0 +1,121 @@
+/* Arrays, groups and stores. SPDX-License-Identifier: Apache-2.0 */
+#ifndef HEADRACE_NODE_H
+#define HEADRACE_NODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <headrace/context.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hr_store hr_store; /* bytes by key */
+typedef struct hr_node hr_node;   /* an array or a group; immutable once opened */
+
+/* A directory as a store; keys are paths below it. The directory must exist.
+ * Errors: HR_ERR_NOT_FOUND, HR_ERR_IO. Caller owns *out. */
+HR_API HR_NODISCARD hr_status hr_store_open_directory(hr_context *context,
+                                                      const char *path, hr_store **out,
+                                                      hr_error *err);
+/* An empty store in memory. Caller owns *out. */
+HR_API HR_NODISCARD hr_status hr_store_create_memory(hr_context *context, hr_store **out,
+                                                     hr_error *err);
+/* Put a value (copied) into a memory store, replacing an older one. Safe against
+ * concurrent reads, which see the old or the new value whole. */
+HR_API HR_NODISCARD hr_status hr_store_set(hr_store *store, const char *key,
+                                           const void *data, size_t nbytes,
+                                           hr_error *err);
+HR_API hr_store *hr_store_ref(hr_store *store);
+HR_API void hr_store_unref(hr_store *store);
+
+typedef enum hr_consolidated {
+    HR_CONSOLIDATED_AUTO = 0, /* use it where present; what it lacks is looked up */
+    HR_CONSOLIDATED_MUST = 1, /* HR_ERR_METADATA where absent; nothing else is read */
+    HR_CONSOLIDATED_NEVER = 2
+} hr_consolidated;
+
+typedef struct hr_open_options {
+    uint32_t struct_size;
+    hr_consolidated consolidated;
+    int32_t zarr_format; /* 2, 3, or 0 = whichever is there (3 first) */
+} hr_open_options;
+
+#define HR_OPEN_OPTIONS_INIT ((hr_open_options){.struct_size = sizeof(hr_open_options)})
+
+/* Open the array or group at a URL: a path or file:// URL of a Zarr directory.
+ * Metadata is read and checked now, on the host; no chunk is touched. `options` may be
+ * NULL. Caller owns *out. Errors: HR_ERR_NOT_FOUND, HR_ERR_IO, HR_ERR_METADATA,
+ * HR_ERR_UNSUPPORTED (names the extension). Any thread. */
+HR_API HR_NODISCARD hr_status hr_open(hr_context *context, const char *url,
+                                      const hr_open_options *options, hr_node **out,
+                                      hr_error *err);
+/* The same below `path` ("" = root, "a/b") of a store, which the node holds. */
+HR_API HR_NODISCARD hr_status hr_open_store(hr_store *store, const char *path,
+                                            const hr_open_options *options,
+                                            hr_node **out, hr_error *err);
+/* Open a member of a group by its relative path, through the group's consolidated
+ * metadata where it has some. */
+HR_API HR_NODISCARD hr_status hr_node_open(hr_node *group, const char *path,
+                                           hr_node **out, hr_error *err);
+HR_API hr_node *hr_node_ref(hr_node *node);
+HR_API void hr_node_unref(hr_node *node);
+
+typedef enum hr_node_kind { HR_NODE_ARRAY = 1, HR_NODE_GROUP = 2 } hr_node_kind;
+
+/* Everything about a node; all pointers borrowed, valid while the node is held. The
+ * fields after `attributes_json` are zero for a group. Sizes are in elements. */
+typedef struct hr_node_info {
+    uint32_t struct_size;
+    hr_node_kind kind;
+    const char *format;          /* "zarr2", "zarr3" */
+    const char *url;             /* as opened, with the path inside the store */
+    const char *attributes_json; /* an object, "{}" when there are none */
+
+    hr_dtype dtype;
+    int32_t ndim;
+    const int64_t *shape;
+    const int64_t *chunk_shape;   /* innermost chunk; the longest one per axis where the
+                                     grid is rectilinear */
+    const int64_t *shard_shape;   /* outermost chunk, or NULL without shards */
+    const int64_t *grid_shape;    /* number of innermost chunks per axis */
+    int32_t is_rectilinear;       /* chunk lengths vary along some axis */
+    const char *codecs_json;      /* JSON list, outermost first, as stored */
+    const char *fill_value_json;  /* as stored: "0", "\"NaN\"", "null" */
+    const void *fill_value;       /* dtype.itemsize bytes, little-endian; never NULL */
+    const char *const *dimension_names; /* ndim entries, each may be NULL; or NULL */
+} hr_node_info;
+
+#define HR_NODE_INFO_INIT ((hr_node_info){.struct_size = sizeof(hr_node_info)})
+
+HR_API HR_NODISCARD hr_status hr_node_describe(const hr_node *node, hr_node_info *info,
+                                               hr_error *err);
+
+/* Extent along `axis` of innermost chunk number `i` as it lies in the array:
+ * first element and number of elements (clipped to the shape). */
+HR_API HR_NODISCARD hr_status hr_node_chunk_extent(const hr_node *node, int32_t axis,
+                                                   int64_t i, int64_t *start,
+                                                   int64_t *count, hr_error *err);
+
+/* One member of a group. */
+typedef struct hr_member {
+    const char *path; /* relative to the group, "a" or "a/b" */
+    hr_node_kind kind;
+} hr_member;
+
+typedef struct hr_member_list hr_member_list;
+
+/* Members of a group in byte order of their paths; direct ones, or all below it when
+ * `recursive`. From consolidated metadata, else by listing the store.
+ * Caller owns *out. */
+HR_API HR_NODISCARD hr_status hr_node_list(const hr_node *group, int32_t recursive,
+                                           hr_member_list **out, hr_error *err);
+HR_API size_t hr_member_list_size(const hr_member_list *list);
+HR_API hr_member hr_member_list_get(const hr_member_list *list, size_t i);
+HR_API void hr_member_list_free(hr_member_list *list);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

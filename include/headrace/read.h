@@ -1,0 +1,135 @@
+/* Reading: many selections of many arrays in one call. SPDX-License-Identifier: Apache-2.0 */
+#ifndef HEADRACE_READ_H
+#define HEADRACE_READ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <headrace/node.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum hr_axis_kind {
+    HR_AXIS_SLICE = 0,   /* start:stop:step in NumPy's sense */
+    HR_AXIS_INTEGER = 1, /* one index; the axis is dropped from the result */
+    HR_AXIS_INDICES = 2  /* a list, any order, repeats allowed; negative counts from the end */
+} hr_axis_kind;
+
+/* "Not given", for start and stop of a slice. */
+#define HR_NONE INT64_MIN
+
+/* Selection along one axis. A slice clips to the array like NumPy's; integers and
+ * lists must be in [−n, n). */
+typedef struct hr_axis {
+    hr_axis_kind kind;
+    int64_t start;           /* slice; or the integer */
+    int64_t stop;            /* slice */
+    int64_t step;            /* slice; 0 is taken as 1; may be negative */
+    const int64_t *indices;  /* list; borrowed until submit returns */
+    uint64_t nindices;
+} hr_axis;
+
+typedef enum hr_selection_kind {
+    HR_SELECT_ALL = 0,
+    HR_SELECT_AXES = 1,   /* outer product of `axes`; missing trailing axes are whole */
+    HR_SELECT_POINTS = 2, /* npoints coordinate tuples -> result of shape (npoints,) */
+    HR_SELECT_MASK = 3,   /* a bool per element, C order -> result (count of trues,) */
+    HR_SELECT_BLOCKS = 4  /* like AXES, in units of innermost chunks; no index lists */
+} hr_selection_kind;
+
+typedef struct hr_selection {
+    hr_selection_kind kind;
+    int32_t naxes;
+    const hr_axis *axes;
+    uint64_t npoints;
+    const int64_t *points;  /* npoints × ndim, C order; negative counts from the end */
+    const uint8_t *mask;    /* product of the array's shape bytes; nonzero = selected */
+} hr_selection;
+
+/* Shape of what a selection of `array` gives. `shape` has room for HR_MAX_NDIM. */
+HR_API HR_NODISCARD hr_status hr_selection_shape(const hr_node *array,
+                                                 const hr_selection *selection,
+                                                 int32_t *ndim, int64_t *shape,
+                                                 hr_error *err);
+
+/* One array, one selection, one destination. */
+typedef struct hr_request {
+    uint32_t struct_size;
+    hr_node *array;        /* borrowed; the batch takes its own reference */
+    hr_selection selection; /* borrowed until submit returns */
+    hr_tensor dst; /* of the selection's shape; memory borrowed until the batch is done */
+    int32_t allow_cast; /* 1: convert to dst.dtype as NumPy's astype does (numbers, bool);
+                           0: HR_ERR_DTYPE where it differs in more than byte order */
+    void *user;         /* yours */
+} hr_request;
+
+#define HR_REQUEST_INIT ((hr_request){.struct_size = sizeof(hr_request)})
+
+typedef struct hr_read_options {
+    uint32_t struct_size;
+    int32_t strict;            /* 1: an absent chunk is HR_ERR_MISSING_CHUNK, not fill */
+    int32_t skip_checksums;    /* 1: do not verify crc32c, fletcher32, adler32, … */
+} hr_read_options;
+
+#define HR_READ_OPTIONS_INIT ((hr_read_options){.struct_size = sizeof(hr_read_options)})
+
+typedef struct hr_batch hr_batch;
+
+/* Start reading n requests. Each chunk (inner chunk of a shard) that any of them needs
+ * is read and decoded once. Returns when the plan is made; an ill-formed request fails
+ * the call as a whole (the message names its number) and nothing is started.
+ *
+ * `stream` is a CUstream for CUDA destinations: the reads are ordered after what it
+ * holds now. NULL is the legacy default stream. It is ignored for host destinations.
+ *
+ * A chunk that fails does not disturb the others: its request reports the first such
+ * error, and the elements of that chunk are left as they were in its destination.
+ * Caller owns *out. Any thread, also many at once on one context. */
+HR_API HR_NODISCARD hr_status hr_read_submit(hr_context *context,
+                                             const hr_request *requests, size_t n,
+                                             void *stream, const hr_read_options *options,
+                                             hr_batch **out, hr_error *err);
+
+/* Wait until all is delivered. timeout_ns < 0 = for ever. The caller's thread helps.
+ * Returns HR_OK, HR_ERR_TIMEOUT, HR_ERR_FORKED, or the first failed request's status
+ * (with its error). */
+HR_API HR_NODISCARD hr_status hr_batch_wait(hr_batch *batch, int64_t timeout_ns,
+                                            hr_error *err);
+/* 1 when done, 0 when not. */
+HR_API int hr_batch_poll(hr_batch *batch);
+/* Stop early: chunks not yet begun are dropped; those requests get HR_ERR_CANCELLED.
+ * Returns at once; wait for the batch before touching the destinations. */
+HR_API void hr_batch_cancel(hr_batch *batch);
+/* Status (and error) of request i once the batch is done. */
+HR_API HR_NODISCARD hr_status hr_batch_error(hr_batch *batch, size_t i, hr_error *err);
+
+typedef struct hr_batch_stats {
+    uint32_t struct_size;
+    uint64_t nchunks;         /* distinct innermost chunks needed */
+    uint64_t nchunks_missing; /* of these, absent and filled */
+    uint64_t nreads;          /* byte ranges read from the store */
+    uint64_t read_nbytes;
+    uint64_t decoded_nbytes;  /* out of the last codec, before cropping */
+    uint64_t copied_nbytes;   /* sent to devices */
+} hr_batch_stats;
+
+#define HR_BATCH_STATS_INIT ((hr_batch_stats){.struct_size = sizeof(hr_batch_stats)})
+
+HR_API HR_NODISCARD hr_status hr_batch_get_stats(hr_batch *batch, hr_batch_stats *stats,
+                                                 hr_error *err);
+
+/* Release; NULL is accepted. If the batch is not done, it is cancelled and waited for,
+ * since its destinations are the caller's. Strings read by it (hr_vlen) end with it. */
+HR_API hr_batch *hr_batch_ref(hr_batch *batch);
+HR_API void hr_batch_unref(hr_batch *batch);
+
+/* Submit, wait, release: one selection into one destination. Not for VLEN kinds. */
+HR_API HR_NODISCARD hr_status hr_read(hr_node *array, const hr_selection *selection,
+                                      const hr_tensor *dst, hr_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

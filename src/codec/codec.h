@@ -1,0 +1,159 @@
+/* Codecs: one descriptor per codec, chains of them. SPDX-License-Identifier: Apache-2.0
+ *
+ * A chunk passes, when it is decoded, through a chain from its stored bytes back to
+ * array elements. Every codec is a function from bytes to bytes whose sizes on both
+ * sides are worked out when the array is opened. */
+#ifndef HR_CODEC_CODEC_H
+#define HR_CODEC_CODEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <json-c/json.h>
+
+#include "codec/worker.h"
+#include "core/alloc.h"
+#include "core/dtype.h"
+#include "core/error.h"
+
+typedef enum hr__codec_class {
+    HR__ARRAY_TO_ARRAY = 1,
+    HR__ARRAY_TO_BYTES = 2,
+    HR__BYTES_TO_BYTES = 3
+} hr__codec_class;
+
+#define HR__SIZE_UNKNOWN UINT64_MAX
+
+/* What lies between two codecs of a chain. On the array side: shape and dtype, packed in
+ * C order, nbytes exact. On the bytes side: ndim 0, is_bytes, and nbytes exact or
+ * unknown with an upper bound that a decoder may trust instead of headers. */
+typedef struct hr__spec {
+    bool is_bytes;
+    int32_t ndim;
+    int64_t shape[HR_MAX_NDIM];
+    hr_dtype dtype; /* byte order included: filters of Zarr v2 see the stored order */
+    uint64_t nelems;
+    uint64_t nbytes;     /* exact size or HR__SIZE_UNKNOWN */
+    uint64_t max_nbytes; /* = nbytes where that is known */
+    const void *fill;    /* one item in dtype's byte order, or NULL (= zeros) */
+} hr__spec;
+
+/* Spec of `count` plain bytes, and of bytes of unknown size ≤ max_nbytes. */
+hr__spec hr__spec_bytes(uint64_t nbytes);
+hr__spec hr__spec_unknown(uint64_t max_nbytes);
+/* Recompute nelems, nbytes, max_nbytes from shape and dtype; false on overflow. */
+bool hr__spec_measure(hr__spec *spec);
+
+struct hr__codec_type;
+
+/* One codec of one array: immutable once parsed, shared by all threads. */
+typedef struct hr__codec {
+    const struct hr__codec_type *type;
+    const char *name; /* as the metadata spells it, for messages */
+    hr__spec decoded; /* what decode produces */
+    hr__spec encoded; /* what decode takes */
+    const void *config; /* the codec's own, in the array's arena */
+} hr__codec;
+
+typedef enum hr__codec_dialect {
+    HR__DIALECT_V2, /* numcodecs JSON: {"id": …}; also v3 names "numcodecs.x" */
+    HR__DIALECT_V3  /* {"name": …, "configuration": …} */
+} hr__codec_dialect;
+
+/* What parse gets. It reads config (an object, or NULL where the metadata had none),
+ * checks it, fills codec->config (allocated from arena) and codec->encoded (preset to a
+ * copy of codec->decoded for ARRAY_TO_ARRAY, and to unknown bytes bounded by
+ * hr__encoded_bound otherwise). codec->decoded is the input and may not be changed, but
+ * for the v2 rule that a filter's own dtype may replace codec->decoded.dtype's kind. */
+typedef struct hr__codec_parse {
+    hr__codec_dialect dialect;
+    json_object *config;
+    hr__arena *arena;
+    hr__codec *codec;
+    int depth; /* nesting of sharding, bounded */
+} hr__codec_parse;
+
+/* One decode call. src is borrowed. dst holds dst_nbytes bytes: exactly the decoded size
+ * where codec->decoded.nbytes is known, else the room there is. The codec sets out and
+ * out_nbytes: out == dst, or a place inside src for codecs that only strip bytes. */
+typedef struct hr__decode {
+    hr__worker *worker;   /* per-thread contexts and scratch */
+    struct hr__heap *heap; /* for elements of VLEN kinds; NULL elsewhere */
+    bool skip_checksums;
+    const uint8_t *src;
+    size_t src_nbytes;
+    uint8_t *dst;
+    size_t dst_nbytes;
+    const uint8_t *out;
+    size_t out_nbytes;
+    bool grow; /* set with HR_ERR_DATA: dst was too small and the size was not known */
+} hr__decode;
+
+typedef struct hr__codec_type {
+    const char *name;             /* "zstd" */
+    const char *const *v2_ids;    /* NULL-terminated, or NULL: not in v2 */
+    const char *const *v3_names;  /* NULL-terminated, or NULL: not in v3; "numcodecs.<v2 id>"
+                                     is understood for every v2 id besides */
+    hr__codec_class klass;        /* in v3; in v2 every codec may stand as filter or
+                                     compressor */
+    const char *library;          /* "libzstd", or "built in" */
+    hr_status (*parse)(hr__codec_parse *p, hr_error *err);
+    /* Malformed input gives HR_ERR_DATA or HR_ERR_CHECKSUM and a message with the sizes;
+     * never reads or writes outside src and dst; time linear in src + dst. Output
+     * shorter than dst_nbytes where the size is known is an error of the chain, which
+     * checks it: a codec need not. */
+    hr_status (*decode)(const hr__codec *codec, hr__decode *d, hr_error *err);
+    bool view; /* out is always a part of src: no dst is needed (dst may be NULL) */
+} hr__codec_type;
+
+/* The chain of a chunk: codecs[0] is the outermost in the metadata's order (nearest the
+ * array); decode runs from the last to the first. */
+typedef struct hr__chain {
+    int32_t ncodecs;
+    hr__codec *codecs;
+    hr__spec decoded; /* the chunk */
+    hr__spec encoded; /* what the store holds */
+} hr__chain;
+
+#define HR__CHAIN_MAX 16
+#define HR__CODEC_MAX_DEPTH 8
+
+/* codec/registry.c: the one explicit table. */
+const hr__codec_type *hr__codec_find_v2(const char *id);
+/* Also finds "numcodecs.x"; *dialect says whose configuration keys to expect. */
+const hr__codec_type *hr__codec_find_v3(const char *name, hr__codec_dialect *dialect);
+const hr__codec_type *hr__codec_type_at(size_t i); /* NULL past the end */
+
+/* codec/chain.c. v3: `codecs` is the metadata's list (objects or bare names). Leading
+ * transposes may have been taken off by the caller, so `first` says where to begin.
+ * Checks the order array→array*, array→bytes, bytes→bytes*. Unknown codec:
+ * HR_ERR_UNSUPPORTED naming it (unless it says "must_understand": false, then it is
+ * left out). */
+hr_status hr__chain_parse_v3(json_object *codecs, int32_t first, const hr__spec *chunk,
+                             hr__arena *arena, int depth, hr__chain *chain,
+                             hr_error *err);
+/* v2: filters (list or NULL) in order, then compressor (object or NULL). */
+hr_status hr__chain_parse_v2(json_object *filters, json_object *compressor,
+                             const hr__spec *chunk, hr__arena *arena, hr__chain *chain,
+                             hr_error *err);
+
+/* Name ("zstd") and configuration of one entry of a v3 codec list: an object with
+ * "name", or a bare string. config may be NULL. HR_ERR_METADATA for anything else. */
+hr_status hr__codec_entry_v3(json_object *entry, const char **name, json_object **config,
+                             hr_error *err);
+
+/* Decode a whole chunk. With dst: the decoded bytes (chain->decoded.nbytes of them) end
+ * up there. With dst NULL: *out points to them, in src or in the worker's scratch, until
+ * the worker decodes again. Sizes are checked: result and error name actual and expected.
+ * d supplies worker, heap, skip_checksums, src, src_nbytes, dst. */
+hr_status hr__chain_decode(const hr__chain *chain, hr__decode *d, hr_error *err);
+
+/* No codec at all, or only views whose decoded bytes start at byte 0 of src:
+ * the stored bytes are the chunk's, so a part can be read alone. */
+bool hr__chain_is_raw(const hr__chain *chain);
+
+/* Largest encoding of nbytes that a decoder accepts from its inner neighbour. Generous:
+ * no real encoder expands that much; keeps hostile streams bounded. */
+uint64_t hr__encoded_bound(uint64_t nbytes);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STATUS_NAME(s)                                                                   \
+    case s:                                                                              \
+        return #s
+
+const char *hr_status_name(hr_status status) {
+    switch (status) {
+        STATUS_NAME(HR_OK);
+        STATUS_NAME(HR_ERR_ARGUMENT);
+        STATUS_NAME(HR_ERR_MEMORY);
+        STATUS_NAME(HR_ERR_OVERFLOW);
+        STATUS_NAME(HR_ERR_UNSUPPORTED);
+        STATUS_NAME(HR_ERR_NOT_FOUND);
+        STATUS_NAME(HR_ERR_IO);
+        STATUS_NAME(HR_ERR_METADATA);
+        STATUS_NAME(HR_ERR_DATA);
+        STATUS_NAME(HR_ERR_CHECKSUM);
+        STATUS_NAME(HR_ERR_MISSING_CHUNK);
+        STATUS_NAME(HR_ERR_DTYPE);
+        STATUS_NAME(HR_ERR_SHAPE);
+        STATUS_NAME(HR_ERR_SELECTION);
+        STATUS_NAME(HR_ERR_DEVICE);
+        STATUS_NAME(HR_ERR_CANCELLED);
+        STATUS_NAME(HR_ERR_FORKED);
+        STATUS_NAME(HR_ERR_TIMEOUT);
+        STATUS_NAME(HR_ERR_STRICT);
+    }
+    return "HR_ERR_?";
+}
+
+/* Does the caller's record have this field? */
+#define HAS(err, field)                                                                  \
+    ((err)->struct_size >= offsetof(hr_error, field) + sizeof((err)->field))
+
+static void start(hr_error *err, hr_status status, int os_errno) {
+    uint32_t size = err->struct_size;
+    size_t known = size < sizeof *err ? size : sizeof *err;
+    memset(err, 0, known);
+    err->struct_size = size;
+    if (HAS(err, status)) {
+        err->status = status;
+    }
+    if (HAS(err, os_errno)) {
+        err->os_errno = os_errno;
+    }
+}
+
+hr_status hr__fail(hr_error *err, hr_status status, const char *fmt, ...) {
+    if (err != NULL && err->struct_size >= sizeof err->struct_size) {
+        start(err, status, 0);
+        if (HAS(err, message)) {
+            va_list args;
+            va_start(args, fmt);
+            (void)vsnprintf(err->message, sizeof err->message, fmt, args);
+            va_end(args);
+        }
+    }
+    return status;
+}
+
+hr_status hr__fail_errno(hr_error *err, hr_status status, int os_errno, const char *fmt,
+                         ...) {
+    if (err != NULL && err->struct_size >= sizeof err->struct_size) {
+        start(err, status, os_errno);
+        if (HAS(err, message)) {
+            va_list args;
+            va_start(args, fmt);
+            int n = vsnprintf(err->message, sizeof err->message, fmt, args);
+            va_end(args);
+            char text[128];
+            /* GNU strerror_r: the result may be static text rather than our buffer */
+            const char *reason = strerror_r(os_errno, text, sizeof text);
+            if (n >= 0 && (size_t)n < sizeof err->message) {
+                (void)snprintf(err->message + n, sizeof err->message - (size_t)n, ": %s",
+                               reason);
+            }
+        }
+    }
+    return status;
+}
+
+hr_status hr__fail_memory(hr_error *err, size_t nbytes) {
+    return hr__fail(err, HR_ERR_MEMORY, "cannot allocate %zu bytes", nbytes);
+}
+
+static void fill_text(char *dst, size_t capacity, const char *src) {
+    if (dst[0] == '\0' && src != NULL) {
+        (void)snprintf(dst, capacity, "%s", src);
+    }
+}
+
+void hr__error_add_codec(hr_error *err, const char *codec) {
+    if (err != NULL && HAS(err, codec)) {
+        fill_text(err->codec, sizeof err->codec, codec);
+    }
+}
+
+void hr__error_add_place(hr_error *err, const char *url, const char *key,
+                         uint64_t offset) {
+    if (err == NULL || !HAS(err, key)) {
+        return;
+    }
+    if (err->key[0] == '\0') {
+        err->offset += offset;
+    }
+    fill_text(err->url, sizeof err->url, url);
+    fill_text(err->key, sizeof err->key, key);
+}
+
+void hr__error_copy(hr_error *dst, const hr_error *src) {
+    if (dst == NULL || src == NULL || dst == src) {
+        return;
+    }
+    uint32_t size = dst->struct_size;
+    size_t n = size < src->struct_size ? size : src->struct_size;
+    if (n > sizeof *dst) {
+        n = sizeof *dst;
+    }
+    if (n >= sizeof size) {
+        memcpy(dst, src, n);
+        dst->struct_size = size;
+    }
+}

@@ -1,0 +1,42 @@
+/* Filling hr_error. SPDX-License-Identifier: Apache-2.0 */
+#ifndef HR_CORE_ERROR_H
+#define HR_CORE_ERROR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <headrace/status.h>
+
+#if defined(__GNUC__)
+#define HR__PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define HR__PRINTF(fmt, args)
+#endif
+
+/* Record a failure and return its status, so that the place that detects an error reads
+ *     return hr__fail(err, HR_ERR_DATA, "chunk is %zu bytes, expected %zu", n, want);
+ * Resets every other field of *err. err may be NULL. */
+hr_status hr__fail(hr_error *err, hr_status status, const char *fmt, ...) HR__PRINTF(3, 4);
+
+/* The same with errno's text appended and os_errno set. */
+hr_status hr__fail_errno(hr_error *err, hr_status status, int os_errno, const char *fmt,
+                         ...) HR__PRINTF(4, 5);
+
+hr_status hr__fail_memory(hr_error *err, size_t nbytes);
+
+/* Add where it happened, on the way up. Only fills fields that are still empty. */
+void hr__error_add_codec(hr_error *err, const char *codec);
+void hr__error_add_place(hr_error *err, const char *url, const char *key, uint64_t offset);
+
+/* Copy src to dst within dst's struct_size; either may be NULL. */
+void hr__error_copy(hr_error *dst, const hr_error *src);
+
+#define HR__TRY(expr)                                                                    \
+    do {                                                                                 \
+        hr_status hr__try_status = (expr);                                               \
+        if (hr__try_status != HR_OK) {                                                   \
+            return hr__try_status;                                                       \
+        }                                                                                \
+    } while (0)
+
+#endif

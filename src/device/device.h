@@ -1,0 +1,69 @@
+/* Devices: memory, streams, copies, kernels. SPDX-License-Identifier: Apache-2.0
+ *
+ * `cpu` needs none of this. `cuda` is the driver API by dlopen; `simt` runs the same
+ * kernels on the CPU, so that everything above it is tested without a GPU. Only
+ * device.c calls the vtable. */
+#ifndef HR_DEVICE_DEVICE_H
+#define HR_DEVICE_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <headrace/context.h>
+
+#include "core/alloc.h"
+#include "core/error.h"
+
+typedef struct hr__device hr__device;
+typedef uint64_t hr__devptr;   /* device address */
+typedef void *hr__stream;      /* CUstream; NULL = legacy default stream */
+typedef void *hr__event;
+
+typedef enum hr__kernel { HR__KERNEL_SCATTER, HR__KERNEL_FILL, HR__NKERNELS } hr__kernel;
+
+typedef struct hr__device_ops {
+    const char *name;
+    hr_status (*describe)(int32_t index, hr_device_info *info, hr_error *err);
+    hr_status (*open)(int32_t index, const hr_allocator *a, hr__device **out,
+                      hr_error *err);
+    void (*close)(hr__device *d);
+    /* Make the device's context current on this thread, and put back what was there. */
+    hr_status (*enter)(hr__device *d, void **saved, hr_error *err);
+    void (*leave)(hr__device *d, void *saved);
+    /* The rest is called between enter and leave. */
+    hr_status (*alloc)(hr__device *d, uint64_t nbytes, hr__devptr *out, hr_error *err);
+    void (*free)(hr__device *d, hr__devptr ptr);
+    hr_status (*alloc_pinned)(hr__device *d, uint64_t nbytes, void **out, hr_error *err);
+    void (*free_pinned)(hr__device *d, void *ptr);
+    hr_status (*stream_create)(hr__device *d, hr__stream *out, hr_error *err);
+    void (*stream_destroy)(hr__device *d, hr__stream s);
+    hr_status (*stream_sync)(hr__device *d, hr__stream s, hr_error *err);
+    hr_status (*event_create)(hr__device *d, hr__event *out, hr_error *err);
+    void (*event_destroy)(hr__device *d, hr__event e);
+    hr_status (*event_record)(hr__device *d, hr__event e, hr__stream s, hr_error *err);
+    hr_status (*event_sync)(hr__device *d, hr__event e, hr_error *err);
+    hr_status (*stream_wait)(hr__device *d, hr__stream s, hr__event e, hr_error *err);
+    hr_status (*copy_to_device)(hr__device *d, hr__stream s, hr__devptr dst,
+                                const void *src, uint64_t nbytes, hr_error *err);
+    hr_status (*copy_to_host)(hr__device *d, hr__stream s, void *dst, hr__devptr src,
+                              uint64_t nbytes, hr_error *err);
+    /* params: the kernel's block of kernel_abi.h, copied before return. */
+    hr_status (*launch)(hr__device *d, hr__stream s, hr__kernel kernel,
+                        const void *params, hr_error *err);
+} hr__device_ops;
+
+struct hr__device {
+    const hr__device_ops *ops;
+    const hr_allocator *allocator;
+    hr_device id;
+};
+
+/* The ops for a device type: NULL for cpu, and for simt in builds without it. */
+const hr__device_ops *hr__device_find(int32_t type);
+
+extern const hr__device_ops hr__cuda_ops;
+#ifdef HR_WITH_SIMT
+extern const hr__device_ops hr__simt_ops;
+#endif
+
+#endif

@@ -1,0 +1,77 @@
+/* Stores: bytes by key and range. SPDX-License-Identifier: Apache-2.0
+ *
+ * Keys are relative, '/'-separated, without empty, "." or ".." segments; "" names the
+ * root (only for listing). Only store.c calls the vtable. */
+#ifndef HR_STORE_STORE_H
+#define HR_STORE_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <headrace/node.h>
+
+#include "core/alloc.h"
+#include "core/error.h"
+
+/* An open value of a store: a snapshot that can be read by range from any thread. */
+typedef struct hr__object {
+    const struct hr__store_ops *ops;
+    uint64_t nbytes;
+} hr__object;
+
+typedef struct hr__list_sink {
+    void *user;
+    /* name = last path segment. Return false to stop (no memory). */
+    bool (*entry)(void *user, const char *name, bool is_prefix);
+} hr__list_sink;
+
+typedef struct hr__store_ops {
+    uint32_t abi_version; /* 1; grows at the end */
+    /* HR_ERR_NOT_FOUND only for a definite absence (ENOENT). Anything else that fails
+     * (EACCES, EISDIR, ENOTDIR, EIO, …) is HR_ERR_IO. */
+    hr_status (*open)(hr_store *self, const char *key, hr__object **out, hr_error *err);
+    /* Read exactly nbytes at offset; the range has been checked against object->nbytes.
+     * A shorter file (truncated meanwhile) is HR_ERR_IO naming both sizes. */
+    hr_status (*read)(hr__object *object, uint64_t offset, uint64_t nbytes, void *dst,
+                      hr_error *err);
+    void (*close)(hr__object *object);
+    /* Direct children of a prefix ("" = root), any order. A prefix that does not exist
+     * lists nothing. NULL: this store cannot list. */
+    hr_status (*list)(hr_store *self, const char *prefix, const hr__list_sink *sink,
+                      hr_error *err);
+    hr_status (*set)(hr_store *self, const char *key, const void *data, size_t nbytes,
+                     hr_error *err); /* NULL: read-only */
+    void (*destroy)(hr_store *self);
+} hr__store_ops;
+
+/* First member of every store. */
+struct hr_store {
+    const hr__store_ops *ops;
+    hr_context *context; /* held */
+    const hr_allocator *allocator;
+    char *url;          /* for messages; "file:///data/x" or "memory://" */
+    uint32_t refs;      /* atomic */
+    uint64_t gap_nbytes; /* reads closer than this are worth merging */
+};
+
+hr_status hr__store_open_directory(hr_context *context, const hr_allocator *a,
+                                   const char *path, hr_store **out, hr_error *err);
+hr_status hr__store_create_memory(hr_context *context, const hr_allocator *a,
+                                  hr_store **out, hr_error *err);
+
+/* Checks the key (HR_ERR_ARGUMENT), calls the vtable, adds url and key to errors. */
+hr_status hr__store_open(hr_store *store, const char *key, hr__object **out,
+                         hr_error *err);
+/* Checks offset + nbytes against the object's size: HR_ERR_DATA naming both. */
+hr_status hr__object_read(hr__object *object, uint64_t offset, uint64_t nbytes, void *dst,
+                          hr_error *err);
+void hr__object_close(hr__object *object); /* NULL is accepted */
+
+/* Read a whole value of at most max_nbytes into memory of the arena, with a NUL after
+ * it. HR_ERR_OVERFLOW where it is larger. */
+hr_status hr__store_get(hr_store *store, const char *key, uint64_t max_nbytes,
+                        hr__arena *arena, char **text, size_t *nbytes, hr_error *err);
+hr_status hr__store_list(hr_store *store, const char *prefix, const hr__list_sink *sink,
+                         hr_error *err);
+
+#endif
