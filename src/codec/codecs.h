@@ -1,0 +1,18 @@
+/* The codec descriptors that registry.c puts into its table.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef HR_CODEC_CODECS_H
+#define HR_CODEC_CODECS_H
+
+#include "codec/codec.h"
+
+/* through libraries */
+extern const hr__codec_type hr__codec_zstd;
+extern const hr__codec_type hr__codec_lz4;
+extern const hr__codec_type hr__codec_gzip;
+extern const hr__codec_type hr__codec_zlib;
+extern const hr__codec_type hr__codec_bz2;
+extern const hr__codec_type hr__codec_lzma;
+extern const hr__codec_type hr__codec_snappy;
+extern const hr__codec_type hr__codec_blosc;
+
+#endif
