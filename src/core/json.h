@@ -23,7 +23,7 @@ json_object *hr__json_get(json_object *object, const char *name);
 /* Is there such a member, null included? */
 bool hr__json_has(json_object *object, const char *name);
 
-/* Text of a string value, else NULL. Borrowed. */
+/* Text of a string value, else NULL, also where it contains a NUL. Borrowed. */
 const char *hr__json_str(json_object *value);
 bool hr__json_is(json_object *value, const char *text); /* a string equal to text */
 
@@ -37,7 +37,8 @@ bool hr__json_i64_lenient(json_object *value, int64_t *out);
 bool hr__json_double(json_object *value, double *out);
 
 /* A named member with a default when absent; an error naming `what` and the member when
- * present and of the wrong type or outside [lo, hi]. */
+ * present and of the wrong type or outside [lo, hi]. null counts as absent, a decimal
+ * string as a number. */
 hr_status hr__json_member_i64(json_object *object, const char *what, const char *name,
                               int64_t lo, int64_t hi, int64_t absent, int64_t *out,
                               hr_error *err);
