@@ -1,0 +1,87 @@
+# headrace: the commands of the README. SPDX-License-Identifier: Apache-2.0
+BUILD ?= build
+CMAKE_FLAGS ?=
+CORPUS ?= ../shared/corpus
+JOBS ?= $(shell nproc)
+PYTHON := .venv/bin/python
+DEMO_ARRAY := examples/data/jacksboro.zarr/elevation
+DEMO_PNG := $(BUILD)/jacksboro.png
+SAN := -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g" -DHR_WERROR=ON -DHR_CUDA=off
+
+.PHONY: demo test build build-tests corpus pytest check check-asan check-tsan bench-host clean help
+
+help:
+	@echo "make demo        set up, build, read the example dataset, write a quick-look PNG"
+	@echo "make test        set up, build, run every test"
+	@echo "make build       build the library, the command and the examples only"
+	@echo "make check       format, tidy, layers, headers, symbols, sizes"
+	@echo "make check-asan  the tests under AddressSanitizer and UBSan"
+	@echo "make check-tsan  the tests under ThreadSanitizer"
+	@echo "make bench-host  compare with other readers on this machine"
+	@echo "make clean       remove what the build made (not .venv)"
+
+demo: build
+	$(BUILD)/examples/demo $(DEMO_ARRAY)
+	$(BUILD)/cli/headrace png $(DEMO_ARRAY) -o $(DEMO_PNG)
+	@echo "quick-look: $(DEMO_PNG)"
+
+test: build-tests corpus
+	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS)
+	$(MAKE) --no-print-directory pytest
+
+build:
+	scripts/setup.sh base
+	cmake -S . -B $(BUILD) -G Ninja -DHR_TESTS=OFF $(CMAKE_FLAGS)
+	cmake --build $(BUILD) -j $(JOBS)
+
+build-tests:
+	scripts/setup.sh base test
+	cmake -S . -B $(BUILD) -G Ninja -DHR_TESTS=ON $(CMAKE_FLAGS)
+	cmake --build $(BUILD) -j $(JOBS)
+
+# Files written by other software, kept outside the repository. Unpacked once.
+corpus: $(if $(wildcard $(CORPUS)/files.tar.xz),$(BUILD)/corpus/MANIFEST.tsv,corpus-absent)
+
+$(BUILD)/corpus/MANIFEST.tsv: $(CORPUS)/files.tar.xz
+	mkdir -p $(BUILD)
+	tar xf $< -C $(BUILD)
+	cp $(CORPUS)/MANIFEST.tsv $@.tmp && chmod u+w $@.tmp && mv $@.tmp $@
+
+.PHONY: corpus-absent
+corpus-absent:
+	@echo "skipped: corpus tests ($(CORPUS)/files.tar.xz is absent)"
+
+# PYTEST_FLAGS: e.g. "-k corpus".
+pytest:
+	HEADRACE_BIN=$(BUILD)/cli/headrace HEADRACE_LIB=$(BUILD)/libheadrace.so \
+	HEADRACE_CORPUS=$(BUILD)/corpus \
+	$(PYTHON) -m pytest -p no:cacheprovider tests/python -q -rs $(PYTEST_FLAGS)
+
+check: build-tests
+	tools/check_all.sh $(BUILD)
+
+check-asan: build-tests corpus
+	CC=clang CXX=clang++ cmake -S . -B build-asan $(SAN) -DHR_SANITIZE=address,undefined
+	cmake --build build-asan -j $(JOBS)
+	ln -sfn ../$(BUILD)/corpus build-asan/corpus
+	ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1 \
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	ctest --test-dir build-asan --output-on-failure --no-tests=error -j $(JOBS)
+	ASAN_OPTIONS=allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1 \
+	HEADRACE_BIN=build-asan/cli/headrace HEADRACE_CORPUS=build-asan/corpus \
+	$(PYTHON) -m pytest -p no:cacheprovider tests/python/test_corpus.py -q -rs
+
+check-tsan: build-tests corpus
+	cmake -S . -B build-tsan $(SAN) -DHR_SANITIZE=thread
+	cmake --build build-tsan -j $(JOBS)
+	ln -sfn ../$(BUILD)/corpus build-tsan/corpus
+	TSAN_OPTIONS=halt_on_error=1 \
+	ctest --test-dir build-tsan --output-on-failure --no-tests=error -j $(JOBS)
+
+# BENCH_FLAGS: e.g. "--size 512".
+bench-host: build
+	scripts/setup.sh bench
+	HEADRACE_LIB=$(BUILD)/libheadrace.so $(PYTHON) bench/host/run.py $(BENCH_FLAGS)
+
+clean:
+	rm -rf $(BUILD) build-asan build-tsan

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Every header compiles alone. SPDX-License-Identifier: Apache-2.0
+# Public ones as C11 and as C++17 without extensions, internal ones as C11.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+failed=0
+internal=()
+for folder in src cuda cli; do
+    [[ -d $folder ]] && internal+=("$folder")
+done
+
+# alone COMPILER FLAGS HEADER AS-INCLUDED
+alone() {
+    local compiler=$1 flags=$2 header=$3
+    # shellcheck disable=SC2086
+    if ! printf '#include "%s"\n' "$header" |
+        $compiler $flags -Wall -Wextra -Werror -fsyntax-only -; then
+        printf 'not self-contained: %s (%s %s)\n' "$header" "$compiler" "$flags"
+        failed=1
+    fi
+}
+
+while IFS= read -r header; do
+    alone cc "-x c -std=c11 -pedantic -Iinclude" "${header#include/}"
+    alone c++ "-x c++ -std=c++17 -pedantic -Iinclude" "${header#include/}"
+done < <(find include -name '*.h' | sort)
+
+deps=$(pkg-config --cflags json-c)
+while IFS= read -r header; do
+    alone cc "-x c -std=c11 -D_GNU_SOURCE -Iinclude -Isrc -I. $deps" "$header"
+done < <(find "${internal[@]}" -name '*.h' ! -name simt.h | sort)
+exit $failed
