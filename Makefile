@@ -8,7 +8,7 @@ DEMO_ARRAY := examples/data/jacksboro.zarr/elevation
 DEMO_PNG := $(BUILD)/jacksboro.png
 SAN := -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g" -DHR_WERROR=ON -DHR_CUDA=off
 
-.PHONY: demo test build build-tests corpus pytest check check-asan check-tsan bench-host clean help
+.PHONY: demo test build build-tests setup-test corpus pytest check check-asan check-tsan bench-host clean help
 
 help:
 	@echo "make demo        set up, build, read the example dataset, write a quick-look PNG"
@@ -34,8 +34,10 @@ build:
 	cmake -S . -B $(BUILD) -G Ninja -DHR_TESTS=OFF $(CMAKE_FLAGS)
 	cmake --build $(BUILD) -j $(JOBS)
 
-build-tests:
+setup-test:
 	scripts/setup.sh base test
+
+build-tests: setup-test
 	cmake -S . -B $(BUILD) -G Ninja -DHR_TESTS=ON $(CMAKE_FLAGS)
 	cmake --build $(BUILD) -j $(JOBS)
 
@@ -60,7 +62,7 @@ pytest:
 check: build-tests
 	tools/check_all.sh $(BUILD)
 
-check-asan: build-tests corpus
+check-asan: setup-test corpus
 	CC=clang CXX=clang++ cmake -S . -B build-asan $(SAN) -DHR_SANITIZE=address,undefined
 	cmake --build build-asan -j $(JOBS)
 	ln -sfn ../$(BUILD)/corpus build-asan/corpus
@@ -71,7 +73,7 @@ check-asan: build-tests corpus
 	HEADRACE_BIN=build-asan/cli/headrace HEADRACE_CORPUS=build-asan/corpus \
 	$(PYTHON) -m pytest -p no:cacheprovider tests/python/test_corpus.py -q -rs
 
-check-tsan: build-tests corpus
+check-tsan: setup-test corpus
 	cmake -S . -B build-tsan $(SAN) -DHR_SANITIZE=thread
 	cmake --build build-tsan -j $(JOBS)
 	ln -sfn ../$(BUILD)/corpus build-tsan/corpus
