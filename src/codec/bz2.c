@@ -1,0 +1,88 @@
+/* bzip2, through libbz2. SPDX-License-Identifier: Apache-2.0 */
+#include <bzlib.h>
+#include <string.h>
+
+#include "codec/codecs.h"
+#include "codec/library.h"
+
+/* libbz2 counts in unsigned int: it gets no more at once. */
+#define STEP_NBYTES ((size_t)1 << 30)
+
+/* How far a call has come in src and dst. */
+typedef struct position {
+    size_t src, dst;
+} position;
+
+/* Run one stream to its end; returns libbz2's code, BZ_OK when it cannot go on. */
+static int run(bz_stream *stream, hr__decode *d, position *pos) {
+    for (;;) {
+        size_t in = d->src_nbytes - pos->src, out = d->dst_nbytes - pos->dst;
+        unsigned have = (unsigned)(in < STEP_NBYTES ? in : STEP_NBYTES);
+        unsigned room = (unsigned)(out < STEP_NBYTES ? out : STEP_NBYTES);
+        stream->next_in = (char *)(uintptr_t)(d->src + pos->src); /* only read */
+        stream->avail_in = have;
+        stream->next_out = (char *)d->dst + pos->dst;
+        stream->avail_out = room;
+        int code = BZ2_bzDecompress(stream);
+        pos->src += have - stream->avail_in;
+        pos->dst += room - stream->avail_out;
+        bool moved = stream->avail_in != have || stream->avail_out != room;
+        if (code != BZ_OK || !moved) {
+            return code;
+        }
+    }
+}
+
+static hr_status stream_at(hr__decode *d, position *pos, hr_error *err) {
+    bz_stream stream = {0};
+    if (BZ2_bzDecompressInit(&stream, 0, 0) != BZ_OK) {
+        return hr__fail(err, HR_ERR_MEMORY, "no memory for libbz2");
+    }
+    int code = run(&stream, d, pos);
+    (void)BZ2_bzDecompressEnd(&stream);
+    switch (code) {
+    case BZ_STREAM_END:
+        return HR_OK;
+    case BZ_OK:
+        if (pos->dst == d->dst_nbytes) {
+            return hr__fail_room(d, "bzip2 stream", HR__SIZE_UNKNOWN, err);
+        }
+        return hr__fail(err, HR_ERR_DATA,
+                        "bzip2 stream is cut off at the end of %zu bytes", d->src_nbytes);
+    case BZ_MEM_ERROR:
+        return hr__fail(err, HR_ERR_MEMORY, "no memory for libbz2");
+    default:
+        return hr__fail(err, HR_ERR_DATA,
+                        "bzip2 stream is malformed, or its CRC wrong, before byte %zu of "
+                        "%zu",
+                        pos->src, d->src_nbytes);
+    }
+}
+
+static bool is_bz2(const uint8_t *src, size_t nbytes) {
+    return nbytes >= 3 && memcmp(src, "BZh", 3) == 0;
+}
+
+static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
+    position pos = {0, 0};
+    do { /* what follows the last stream is ignored, as bzip2 itself does */
+        HR__TRY(hr__settle_grow(codec, d, stream_at(d, &pos, err)));
+    } while (is_bz2(d->src + pos.src, d->src_nbytes - pos.src));
+    d->out = d->dst;
+    d->out_nbytes = pos.dst;
+    return HR_OK;
+}
+
+static hr_status parse(hr__codec_parse *p, hr_error *err) {
+    static const hr__param params[] = {{"level", HR__PARAM_INT}, {NULL, 0}};
+    return hr__params_check(p, params, err);
+}
+
+const hr__codec_type hr__codec_bz2 = {
+    .name = "bz2",
+    .v2_ids = (const char *const[]){"bz2", NULL},
+    .klass = HR__BYTES_TO_BYTES,
+    .library = "libbz2",
+    .parse = parse,
+    .decode = decode,
+};

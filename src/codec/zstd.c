@@ -1,0 +1,90 @@
+/* Zstandard, through libzstd. SPDX-License-Identifier: Apache-2.0 */
+#define ZSTD_STATIC_LINKING_ONLY /* ZSTD_d_forceIgnoreChecksum */
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "codec/codecs.h"
+#include "codec/library.h"
+#include "core/checked.h"
+
+static void *create_context(void) {
+    return ZSTD_createDCtx();
+}
+
+static void destroy_context(void *object) {
+    (void)ZSTD_freeDCtx(object);
+}
+
+/* Sum of the sizes that the frames declare. */
+static uint64_t declared_nbytes(const uint8_t *src, size_t src_nbytes) {
+    uint64_t sum = 0;
+    while (src_nbytes > 0) {
+        unsigned long long size = ZSTD_getFrameContentSize(src, src_nbytes);
+        size_t used = ZSTD_findFrameCompressedSize(src, src_nbytes);
+        if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR ||
+            ZSTD_isError(used) || !hr__add_u64(sum, size, &sum)) {
+            return HR__SIZE_UNKNOWN;
+        }
+        src += used;
+        src_nbytes -= used;
+    }
+    return sum;
+}
+
+static hr_status explain(hr__decode *d, size_t code, hr_error *err) {
+    switch (ZSTD_getErrorCode(code)) {
+    case ZSTD_error_dstSize_tooSmall:
+        return hr__fail_room(d, "zstd data", declared_nbytes(d->src, d->src_nbytes), err);
+    case ZSTD_error_dictionary_wrong:
+        return hr__fail(err, HR_ERR_UNSUPPORTED, "zstd frame needs dictionary %u",
+                        ZSTD_getDictID_fromFrame(d->src, d->src_nbytes));
+    case ZSTD_error_checksum_wrong:
+        return hr__fail(err, HR_ERR_CHECKSUM, "zstd frame's checksum does not match");
+    case ZSTD_error_memory_allocation:
+        return hr__fail(err, HR_ERR_MEMORY, "no memory for zstd");
+    default:
+        return hr__fail(err, HR_ERR_DATA,
+                        "%zu bytes of zstd data, expected to make %zu: %s", d->src_nbytes,
+                        d->dst_nbytes, ZSTD_getErrorName(code));
+    }
+}
+
+hr_status hr__zstd_decode(hr__decode *d, hr_error *err) {
+    ZSTD_DCtx *context =
+        hr__worker_slot(d->worker, HR__SLOT_ZSTD, create_context, destroy_context);
+    if (context == NULL) {
+        return hr__fail(err, HR_ERR_MEMORY, "no memory for zstd");
+    }
+    ZSTD_forceIgnoreChecksum_e check =
+        d->skip_checksums ? ZSTD_d_ignoreChecksum : ZSTD_d_validateChecksum;
+    (void)ZSTD_DCtx_setParameter(context, ZSTD_d_forceIgnoreChecksum, (int)check);
+    /* One pass from src to dst: takes any number of frames and needs no window. */
+    size_t made =
+        ZSTD_decompressDCtx(context, d->dst, d->dst_nbytes, d->src, d->src_nbytes);
+    if (ZSTD_isError(made)) {
+        return explain(d, made, err);
+    }
+    d->out = d->dst;
+    d->out_nbytes = made;
+    return HR_OK;
+}
+
+static hr_status parse(hr__codec_parse *p, hr_error *err) {
+    static const hr__param params[] = {
+        {"level", HR__PARAM_INT}, {"checksum", HR__PARAM_BOOL}, {NULL, 0}};
+    return hr__params_check(p, params, err);
+}
+
+static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
+    return hr__settle_grow(codec, d, hr__zstd_decode(d, err));
+}
+
+const hr__codec_type hr__codec_zstd = {
+    .name = "zstd",
+    .v2_ids = (const char *const[]){"zstd", NULL},
+    .v3_names = (const char *const[]){"zstd", NULL},
+    .klass = HR__BYTES_TO_BYTES,
+    .library = "libzstd",
+    .parse = parse,
+    .decode = decode,
+};
