@@ -18,18 +18,20 @@ bool hr__dtype_equal(const hr_dtype *a, const hr_dtype *b);
 /* The same, byte order apart. */
 bool hr__dtype_same_kind(const hr_dtype *a, const hr_dtype *b);
 
-/* True when turning big-endian items into little-endian ones moves bytes. */
+/* True when turning big-endian items into little-endian ones moves bytes: says nothing
+ * about the order that t has. For a structure: when that holds for any field. */
 bool hr__dtype_needs_swap(const hr_dtype *t);
 
 /* Reverse the byte order of n items, from src to dst (may be the same memory): whole
- * item for numbers, each half for complex, each code unit for U, each field for
- * structures that are big-endian. */
+ * item for numbers, each half for complex, each code unit for U; of a structure just the
+ * fields whose own byte_order is HR_BIG (a structure's byte_order is HR_BIG when it has
+ * such fields, by convention). */
 void hr__dtype_swap(const hr_dtype *t, uint8_t *dst, const uint8_t *src, uint64_t n);
 
 /* Convert n contiguous items as NumPy's astype does (unsafe casting; float → int of a
- * value out of range is unspecified but never undefined behaviour: it saturates, NaN → 0).
- * Handles byte order of both sides. Both must be numbers or bool.
- * dst and src do not overlap. */
+ * value out of range is unspecified but never undefined behaviour: it saturates, NaN →
+ * 0). Handles byte order of both sides. Both must be numbers or bool. dst and src do not
+ * overlap. */
 void hr__dtype_convert(const hr_dtype *to, uint8_t *dst, const hr_dtype *from,
                        const uint8_t *src, uint64_t n);
 
