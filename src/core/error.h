@@ -16,7 +16,8 @@
 /* Record a failure and return its status, so that the place that detects an error reads
  *     return hr__fail(err, HR_ERR_DATA, "chunk is %zu bytes, expected %zu", n, want);
  * Resets every other field of *err. err may be NULL. */
-hr_status hr__fail(hr_error *err, hr_status status, const char *fmt, ...) HR__PRINTF(3, 4);
+hr_status hr__fail(hr_error *err, hr_status status, const char *fmt, ...)
+    HR__PRINTF(3, 4);
 
 /* The same with errno's text appended and os_errno set. */
 hr_status hr__fail_errno(hr_error *err, hr_status status, int os_errno, const char *fmt,
@@ -26,7 +27,8 @@ hr_status hr__fail_memory(hr_error *err, size_t nbytes);
 
 /* Add where it happened, on the way up. Only fills fields that are still empty. */
 void hr__error_add_codec(hr_error *err, const char *codec);
-void hr__error_add_place(hr_error *err, const char *url, const char *key, uint64_t offset);
+void hr__error_add_place(hr_error *err, const char *url, const char *key,
+                         uint64_t offset);
 
 /* Copy src to dst within dst's struct_size; either may be NULL. */
 void hr__error_copy(hr_error *dst, const hr_error *src);
