@@ -17,6 +17,7 @@
 typedef struct hr__object {
     const struct hr__store_ops *ops;
     uint64_t nbytes;
+    uint64_t version; /* another value when the bytes may be others; 0 = not known */
 } hr__object;
 
 typedef struct hr__list_sink {
@@ -71,6 +72,11 @@ void hr__object_close(hr__object *object); /* NULL is accepted */
  * it. HR_ERR_OVERFLOW where it is larger. */
 hr_status hr__store_get(hr_store *store, const char *key, uint64_t max_nbytes,
                         hr__arena *arena, char **text, size_t *nbytes, hr_error *err);
+/* HR_ERR_UNSUPPORTED where the store is read-only. */
+hr_status hr__store_set(hr_store *store, const char *key, const void *data, size_t nbytes,
+                        hr_error *err);
+/* The last reference is gone: close and free it. The context is the caller's matter. */
+void hr__store_destroy(hr_store *store);
 hr_status hr__store_list(hr_store *store, const char *prefix, const hr__list_sink *sink,
                          hr_error *err);
 
