@@ -87,7 +87,8 @@ typedef struct hr_vlen {
 } hr_vlen;
 
 /* Parse a NumPy type string ("<f4", "|b1", ">i2", "<M8[ns]", "|S5", "<U4", "|V3"), or
- * one of the names "bfloat16", "string", "bytes". Structured types are not accepted.
+ * a name: "bool", "int8" and so on to "complex128", "bfloat16", "string", "bytes".
+ * Structured types and empty items ("|S0") are not accepted.
  * Errors: HR_ERR_DTYPE. Any thread. */
 HR_API HR_NODISCARD hr_status hr_dtype_parse(const char *text, hr_dtype *dtype,
                                              hr_error *err);

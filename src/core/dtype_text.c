@@ -51,6 +51,20 @@ typedef struct named {
 } named;
 
 static const named names[] = {
+    {"bool", HR_KIND_BOOL, 1},
+    {"int8", HR_KIND_INT, 1},
+    {"int16", HR_KIND_INT, 2},
+    {"int32", HR_KIND_INT, 4},
+    {"int64", HR_KIND_INT, 8},
+    {"uint8", HR_KIND_UINT, 1},
+    {"uint16", HR_KIND_UINT, 2},
+    {"uint32", HR_KIND_UINT, 4},
+    {"uint64", HR_KIND_UINT, 8},
+    {"float16", HR_KIND_FLOAT, 2},
+    {"float32", HR_KIND_FLOAT, 4},
+    {"float64", HR_KIND_FLOAT, 8},
+    {"complex64", HR_KIND_COMPLEX, 8},
+    {"complex128", HR_KIND_COMPLEX, 16},
     {"bfloat16", HR_KIND_BFLOAT, 2},
     {"string", HR_KIND_VLEN_UTF8, sizeof(hr_vlen)},
     {"bytes", HR_KIND_VLEN_BYTES, sizeof(hr_vlen)},
@@ -146,7 +160,7 @@ hr_status hr_dtype_parse(const char *text, hr_dtype *dtype, hr_error *err) {
     if (!parse_numpy(text, &t)) {
         return hr__fail(err, HR_ERR_DTYPE,
                         "\"%.64s\" is not a dtype, expected a NumPy type string such as "
-                        "\"<f4\", or bfloat16, string, bytes",
+                        "\"<f4\", or a name such as \"bfloat16\"",
                         text);
     }
     *dtype = t;
@@ -227,15 +241,15 @@ static void put_dtype(sink *s, const hr_dtype *t) {
         put(s, ")");
         return;
     }
-    for (size_t i = 0; i < NNAMES; i++) {
-        if (names[i].kind == t->kind) {
-            put(s, "%s", names[i].name);
-            return;
-        }
-    }
     for (size_t i = 0; i < NLETTERS; i++) {
         if (letters[i].kind == t->kind) {
             put_numpy(s, &letters[i], t);
+            return;
+        }
+    }
+    for (size_t i = 0; i < NNAMES; i++) {
+        if (names[i].kind == t->kind) {
+            put(s, "%s", names[i].name);
             return;
         }
     }
