@@ -36,13 +36,26 @@ typedef struct hr__spec {
     uint64_t nbytes;     /* exact size or HR__SIZE_UNKNOWN */
     uint64_t max_nbytes; /* = nbytes where that is known */
     const void *fill;    /* one item in dtype's byte order, or NULL (= zeros) */
+    bool keep_order; /* decoding must give dtype's byte order. Where it is false, the v3
+                        bytes codec stays a view: it leaves big-endian items as they are
+                        stored and says so in codec->decoded.dtype (and its fill). */
 } hr__spec;
 
-/* Spec of `count` plain bytes, and of bytes of unknown size ≤ max_nbytes. */
+/* Spec of `nbytes` plain bytes, and of bytes of unknown size ≤ max_nbytes. */
 hr__spec hr__spec_bytes(uint64_t nbytes);
 hr__spec hr__spec_unknown(uint64_t max_nbytes);
+/* The same with `extra` more bytes, as plain bytes; saturates. */
+hr__spec hr__spec_plus(const hr__spec *spec, uint64_t extra);
 /* Recompute nelems, nbytes, max_nbytes from shape and dtype; false on overflow. */
 bool hr__spec_measure(hr__spec *spec);
+/* The same bytes read as items of dtype, as Zarr v2 does where the dtype of a filter
+ * differs from what it is given: one axis unless the item sizes agree. Bytes of unknown
+ * size stay so. HR_ERR_METADATA when the size is no multiple. */
+hr_status hr__spec_view_as(hr__spec *spec, const hr_dtype *dtype, hr_error *err);
+/* As many elements of dtype, from the elements of `from` (which may be unknown bytes
+ * that hold items of from->dtype). HR_ERR_OVERFLOW. */
+hr_status hr__spec_retype(hr__spec *spec, const hr__spec *from, const hr_dtype *dtype,
+                          hr_error *err);
 
 struct hr__codec_type;
 
@@ -104,10 +117,12 @@ typedef struct hr__codec_type {
      * checks it: a codec need not. */
     hr_status (*decode)(const hr__codec *codec, hr__decode *d, hr_error *err);
     bool view; /* out is always a part of src: no dst is needed (dst may be NULL) */
+    bool vlen; /* decodes to elements of variable length too */
 } hr__codec_type;
 
-/* The chain of a chunk: codecs[0] is the outermost in the metadata's order (nearest the
- * array); decode runs from the last to the first. */
+/* The chain of a chunk: codecs[0] is the first in the metadata's order (nearest the
+ * array); decode runs from the last to the first. `decoded` is the chunk as it was
+ * given, but for the byte order (and fill) that keep_order leaves open. */
 typedef struct hr__chain {
     int32_t ncodecs;
     hr__codec *codecs;
@@ -123,6 +138,8 @@ const hr__codec_type *hr__codec_find_v2(const char *id);
 /* Also finds "numcodecs.x"; *dialect says whose configuration keys to expect. */
 const hr__codec_type *hr__codec_find_v3(const char *name, hr__codec_dialect *dialect);
 const hr__codec_type *hr__codec_type_at(size_t i); /* NULL past the end */
+/* Why a codec that is known is never decoded ("…: decoding it can run code"), or NULL. */
+const char *hr__codec_refusal(const char *name);
 
 /* codec/chain.c. v3: `codecs` is the metadata's list (objects or bare names). Leading
  * transposes may have been taken off by the caller, so `first` says where to begin.
@@ -148,12 +165,14 @@ hr_status hr__codec_entry_v3(json_object *entry, const char **name, json_object 
  * d supplies worker, heap, skip_checksums, src, src_nbytes, dst. */
 hr_status hr__chain_decode(const hr__chain *chain, hr__decode *d, hr_error *err);
 
-/* No codec at all, or only views whose decoded bytes start at byte 0 of src:
- * the stored bytes are the chunk's, so a part can be read alone. */
+/* No codec at all, or only views that strip nothing: the stored bytes are the chunk's,
+ * so a part can be read alone. */
 bool hr__chain_is_raw(const hr__chain *chain);
 
 /* Largest encoding of nbytes that a decoder accepts from its inner neighbour. Generous:
- * no real encoder expands that much; keeps hostile streams bounded. */
+ * no real encoder expands that much; keeps hostile streams bounded. Saturates. */
 uint64_t hr__encoded_bound(uint64_t nbytes);
+/* The same for elements of variable length, whose size the metadata does not bound. */
+#define HR__VLEN_MAX_NBYTES ((uint64_t)1 << 32)
 
 #endif

@@ -15,4 +15,12 @@ extern const hr__codec_type hr__codec_lzma;
 extern const hr__codec_type hr__codec_snappy;
 extern const hr__codec_type hr__codec_blosc;
 
+/* by hand */
+extern const hr__codec_type hr__codec_bytes;
+extern const hr__codec_type hr__codec_crc32c;
+extern const hr__codec_type hr__codec_crc32;
+extern const hr__codec_type hr__codec_adler32;
+extern const hr__codec_type hr__codec_fletcher32;
+extern const hr__codec_type hr__codec_jenkins_lookup3;
+
 #endif

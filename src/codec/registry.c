@@ -1,0 +1,96 @@
+/* The one table of codecs. SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include <headrace/context.h>
+
+#include "codec/codecs.h"
+
+static const hr__codec_type *const types[] = {
+    &hr__codec_bytes,      &hr__codec_blosc,
+    &hr__codec_zstd,       &hr__codec_lz4,
+    &hr__codec_gzip,       &hr__codec_zlib,
+    &hr__codec_bz2,        &hr__codec_lzma,
+    &hr__codec_snappy,     &hr__codec_crc32c,
+    &hr__codec_crc32,      &hr__codec_adler32,
+    &hr__codec_fletcher32, &hr__codec_jenkins_lookup3,
+};
+
+#define NTYPES (sizeof types / sizeof types[0])
+
+const hr__codec_type *hr__codec_type_at(size_t i) {
+    return i < NTYPES ? types[i] : NULL;
+}
+
+static bool contains(const char *const *names, const char *name) {
+    for (; names != NULL && *names != NULL; names++) {
+        if (strcmp(*names, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const hr__codec_type *hr__codec_find_v2(const char *id) {
+    for (size_t i = 0; i < NTYPES; i++) {
+        if (contains(types[i]->v2_ids, id)) {
+            return types[i];
+        }
+    }
+    return NULL;
+}
+
+/* The codec's v2 id where `name` is numcodecs' name for use in v3, else NULL. */
+static const char *numcodecs_id(const char *name) {
+    static const char *const prefixes[] = {"numcodecs.", "https://zarr.dev/numcodecs/"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        size_t n = strlen(prefixes[i]);
+        if (strncmp(name, prefixes[i], n) == 0) {
+            return name + n;
+        }
+    }
+    return NULL;
+}
+
+const hr__codec_type *hr__codec_find_v3(const char *name, hr__codec_dialect *dialect) {
+    const char *id = numcodecs_id(name);
+    if (id != NULL) {
+        *dialect = HR__DIALECT_V2;
+        return hr__codec_find_v2(id);
+    }
+    *dialect = HR__DIALECT_V3;
+    for (size_t i = 0; i < NTYPES; i++) {
+        if (contains(types[i]->v3_names, name)) {
+            return types[i];
+        }
+    }
+    return NULL;
+}
+
+const char *hr__codec_refusal(const char *name) {
+    static const struct {
+        const char *id, *reason;
+    } refused[] = {
+        {"pickle", "decoding it can run code that comes with the data"},
+        {"json2", "its elements are objects of Python"},
+        {"msgpack2", "its elements are objects of Python"},
+    };
+    const char *id = numcodecs_id(name);
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        if (strcmp(refused[i].id, id != NULL ? id : name) == 0) {
+            return refused[i].reason;
+        }
+    }
+    return NULL;
+}
+
+int hr_codec_list(size_t i, hr_codec_support *out) {
+    if (i >= NTYPES || out == NULL) {
+        return 0;
+    }
+    *out = (hr_codec_support){
+        .name = types[i]->name,
+        .library = types[i]->library,
+        .on_cpu = 1,
+    };
+    return 1;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support/chain_run.h"
+
+#include "core/json.h"
+
+static void reset(chain_runner *r) {
+    if (r->arena.allocator == NULL) {
+        hr__arena_init(&r->arena, &hr__malloc_allocator);
+        hr__worker_init(&r->worker, &hr__malloc_allocator);
+        r->heap = hr__heap_create(&hr__malloc_allocator);
+        assert_non_null(r->heap);
+    }
+    hr__arena_free(&r->arena);
+    json_object_put(r->json);
+    r->json = NULL;
+    r->err = HR_ERROR_INIT;
+}
+
+static json_object *parse(const char *text) {
+    json_object *json;
+    hr_error err = HR_ERROR_INIT;
+    if (hr__json_parse(text, strlen(text), &json, &err) != HR_OK) {
+        fail_msg("%s", err.message);
+    }
+    return json;
+}
+
+void chain_chunk(chain_runner *r, const char *dtype, const int64_t *shape) {
+    r->chunk = (hr__spec){0};
+    assert_int_equal(hr_dtype_parse(dtype, &r->chunk.dtype, NULL), HR_OK);
+    while (*shape >= 0) {
+        r->chunk.shape[r->chunk.ndim++] = *shape++;
+    }
+    assert_true(hr__spec_measure(&r->chunk));
+}
+
+hr_status chain_open_v3(chain_runner *r, const char *json) {
+    reset(r);
+    r->json = parse(json);
+    return hr__chain_parse_v3(r->json, 0, &r->chunk, &r->arena, 0, &r->chain, &r->err);
+}
+
+hr_status chain_open_v2(chain_runner *r, const char *filters, const char *compressor) {
+    reset(r);
+    r->json = json_object_new_array();
+    json_object_array_add(r->json, parse(filters));
+    json_object_array_add(r->json, parse(compressor));
+    return hr__chain_parse_v2(json_object_array_get_idx(r->json, 0),
+                              json_object_array_get_idx(r->json, 1), &r->chunk, &r->arena,
+                              &r->chain, &r->err);
+}
+
+void chain_close(chain_runner *r) {
+    hr__arena_free(&r->arena);
+    hr__worker_free(&r->worker);
+    hr__heap_destroy(r->heap);
+    json_object_put(r->json);
+    free(r->dst);
+    *r = (chain_runner){0};
+}
+
+static hr_status decode(chain_runner *r, const void *src, size_t src_nbytes,
+                        uint8_t *dst) {
+    uint8_t *copy = malloc(src_nbytes > 0 ? src_nbytes : 1);
+    assert_non_null(copy);
+    memcpy(copy, src, src_nbytes);
+    r->err = HR_ERROR_INIT;
+    hr__decode d = {.worker = &r->worker,
+                    .heap = r->heap,
+                    .skip_checksums = r->skip_checksums,
+                    .src = copy,
+                    .src_nbytes = src_nbytes,
+                    .dst = dst};
+    hr_status status = hr__chain_decode(&r->chain, &d, &r->err);
+    assert_int_equal(r->worker.level, 0);
+    if (status == HR_OK && dst == NULL) {
+        assert_int_equal(d.out_nbytes, r->chain.decoded.nbytes);
+        memcpy(r->dst, d.out, d.out_nbytes); /* it may lie in the copy */
+    }
+    r->out = r->dst;
+    r->out_nbytes = d.out_nbytes;
+    free(copy);
+    return status;
+}
+
+static void fresh_dst(chain_runner *r) {
+    size_t n = r->chain.decoded.nbytes;
+    free(r->dst);
+    r->dst = malloc(n > 0 ? n : 1);
+    assert_non_null(r->dst);
+    memset(r->dst, 0xA5, n);
+}
+
+hr_status chain_decode(chain_runner *r, const void *src, size_t src_nbytes) {
+    fresh_dst(r);
+    return decode(r, src, src_nbytes, r->dst);
+}
+
+hr_status chain_decode_in_place(chain_runner *r, const void *src, size_t src_nbytes) {
+    fresh_dst(r);
+    return decode(r, src, src_nbytes, NULL);
+}
+
+static void decode_mutant(void *user, const uint8_t *data, size_t nbytes) {
+    chain_runner *r = user;
+    hr_status status = chain_decode(r, data, nbytes);
+    assert_true(status == HR_OK || status == HR_ERR_DATA || status == HR_ERR_CHECKSUM);
+    assert_true(status == HR_OK || r->err.message[0] != '\0');
+    assert_int_equal(chain_decode_in_place(r, data, nbytes), status);
+}
+
+void chain_survives_mutants(chain_runner *r, const uint8_t *data, size_t nbytes) {
+    for_each_mutant(data, nbytes, decode_mutant, r);
+}

@@ -1,0 +1,279 @@
+/* Chains: their order, their sizes, their messages. SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+
+#include <headrace/context.h>
+
+#include "support/chain_run.h"
+
+/* zlib.compress of the four bytes 7 0 0 0 */
+static const uint8_t zlib7[] = {0x78, 0x9c, 0x63, 0x67, 0x60, 0x60,
+                                0x00, 0x00, 0x00, 0x20, 0x00, 0x08};
+
+static void v2_takes_no_codec_at_all(void **state) {
+    (void)state;
+    chain_runner r = {0};
+    CHUNK(&r, "<i4", 2);
+    const uint8_t data[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    const char *const filters[] = {"null", "[]"};
+    for (int i = 0; i < 2; i++) {
+        assert_opens(chain_open_v2(&r, filters[i], "null"), &r);
+        assert_true(hr__chain_is_raw(&r.chain));
+        assert_int_equal(r.chain.encoded.nbytes, 8);
+        assert_chain_gives(&r, data, 8, data, 8);
+        assert_chain_refuses(&r, data, 7, HR_ERR_DATA,
+                             "chunk decodes to 7 bytes, expected 8");
+        assert_chain_refuses(&r, data, 0, HR_ERR_DATA,
+                             "chunk decodes to 0 bytes, expected 8");
+    }
+    chain_close(&r);
+}
+
+static void v2_takes_compressors_among_filters(void **state) {
+    (void)state;
+    chain_runner r = {0};
+    CHUNK(&r, "<i4", 1);
+    const uint8_t seven[] = {7, 0, 0, 0};
+    assert_opens(chain_open_v2(&r, "[{\"id\":\"zlib\",\"level\":2}]", "null"), &r);
+    assert_false(hr__chain_is_raw(&r.chain));
+    assert_int_equal(r.chain.encoded.nbytes, HR__SIZE_UNKNOWN);
+    assert_chain_gives(&r, zlib7, sizeof zlib7, seven, 4);
+    chain_survives_mutants(&r, zlib7, sizeof zlib7);
+    chain_close(&r);
+}
+
+static void v3_order_is_checked(void **state) {
+    (void)state;
+    chain_runner r = {0};
+    CHUNK(&r, "|u1", 4);
+    assert_opens(chain_open_v3(&r, "[\"bytes\"]"), &r);
+    assert_opens(chain_open_v3(&r, "[{\"name\":\"bytes\"},\"crc32c\",\"crc32c\"]"), &r);
+    assert_open_refused(chain_open_v3(&r, "[]"), &r, HR_ERR_METADATA,
+                        "no codec is array -> bytes");
+    assert_open_refused(chain_open_v3(&r, "[\"crc32c\",\"bytes\"]"), &r, HR_ERR_METADATA,
+                        "codec \"crc32c\" (bytes -> bytes) stands first");
+    assert_open_refused(
+        chain_open_v3(&r, "[\"bytes\",\"bytes\"]"), &r, HR_ERR_METADATA,
+        "codec \"bytes\" (array -> bytes) stands after one that is array -> bytes");
+    chain_close(&r);
+}
+
+static void entries_of_other_shapes_are_refused(void **state) {
+    (void)state;
+    chain_runner r = {0};
+    CHUNK(&r, "|u1", 4);
+    const char *const bad[] = {
+        "[3]",
+        "[null]",
+        "[{}]",
+        "[{\"name\":3}]",
+        "{\"name\":\"bytes\"}",
+        "\"bytes\"",
+        "[{\"name\":\"bytes\",\"configuration\":3}]",
+        "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"middle\"}}]",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(chain_open_v3(&r, bad[i]), HR_ERR_METADATA);
+        assert_true(r.err.message[0] != '\0');
+    }
+    assert_int_equal(chain_open_v2(&r, "{}", "null"), HR_ERR_METADATA);
+    assert_int_equal(chain_open_v2(&r, "[null]", "null"), HR_ERR_METADATA);
+    assert_int_equal(chain_open_v2(&r, "null", "\"zlib\""), HR_ERR_METADATA);
+    assert_int_equal(chain_open_v2(&r, "null", "{\"name\":\"zlib\"}"), HR_ERR_METADATA);
+    chain_close(&r);
+}
+
+static void unknown_codecs_are_named(void **state) {
+    (void)state;
+    chain_runner r = {0};
+    CHUNK(&r, "|u1", 4);
+    assert_open_refused(chain_open_v3(&r, "[\"bytes\",{\"name\":\"zfp\"}]"), &r,
+                        HR_ERR_UNSUPPORTED, "codec \"zfp\" is not supported");
+    assert_string_equal(r.err.codec, "zfp");
+    assert_open_refused(chain_open_v3(&r, "[\"numcodecs.zfpy\"]"), &r, HR_ERR_UNSUPPORTED,
+                        "codec \"numcodecs.zfpy\" is not supported");
+    assert_open_refused(chain_open_v2(&r, "[{\"id\":\"pcodec\"}]", "null"), &r,
+                        HR_ERR_UNSUPPORTED, "codec \"pcodec\" is not supported");
+    assert_open_refused(
+        chain_open_v2(&r, "[{\"id\":\"pickle\"}]", "null"), &r, HR_ERR_UNSUPPORTED,
+        "codec \"pickle\" is not supported: decoding it can run code that comes with the "
+        "data");
+    assert_int_equal(chain_open_v2(&r, "[{\"id\":\"json2\"}]", "null"),
+                     HR_ERR_UNSUPPORTED);
+    assert_int_equal(chain_open_v3(&r, "[\"numcodecs.msgpack2\"]"), HR_ERR_UNSUPPORTED);
+    /* v2 knows no bytes, v3 no plain zlib */
+    assert_int_equal(chain_open_v2(&r, "[{\"id\":\"bytes\"}]", "null"),
+                     HR_ERR_UNSUPPORTED);
+    assert_int_equal(chain_open_v3(&r, "[\"bytes\",\"zlib\"]"), HR_ERR_UNSUPPORTED);
+    chain_close(&r);
+}
+
+static void unknown_codecs_that_need_no_understanding_are_left_out(void **state) {
+    (void)state;
+    chain_runner r = {0};
+    CHUNK(&r, "|u1", 4);
+    assert_opens(chain_open_v3(&r,
+                               "[{\"name\":\"x\",\"must_understand\":false},\"bytes\","
+                               "{\"name\":\"y\",\"must_understand\":false}]"),
+                 &r);
+    assert_int_equal(r.chain.ncodecs, 1);
+    assert_chain_gives(&r, "abcd", 4, "abcd", 4);
+    assert_int_equal(chain_open_v3(&r, "[\"bytes\",{\"name\":\"y\","
+                                       "\"must_understand\":true}]"),
+                     HR_ERR_UNSUPPORTED);
+    chain_close(&r);
+}
+
+static void v3_understands_names_of_numcodecs(void **state) {
+    (void)state;
+    chain_runner r = {0};
+    CHUNK(&r, "<i4", 1);
+    const uint8_t seven[] = {7, 0, 0, 0};
+    assert_opens(chain_open_v3(&r,
+                               "[{\"name\":\"endian\",\"configuration\":"
+                               "{\"endian\":\"little\"}},{\"name\":\"numcodecs.zlib\","
+                               "\"configuration\":{\"level\":3}}]"),
+                 &r);
+    assert_string_equal(r.chain.codecs[1].name, "numcodecs.zlib");
+    assert_chain_gives(&r, zlib7, sizeof zlib7, seven, 4);
+    chain_close(&r);
+}
+
+static void long_chains_are_refused(void **state) {
+    (void)state;
+    chain_runner r = {0};
+    CHUNK(&r, "|u1", 4);
+    char json[400] = "[\"bytes\"";
+    for (int i = 0; i < HR__CHAIN_MAX - 1; i++) {
+        strcat(json, ",\"crc32c\"");
+    }
+    size_t n = strlen(json);
+    (void)snprintf(json + n, sizeof json - n, "]");
+    assert_opens(chain_open_v3(&r, json), &r);
+    assert_int_equal(r.chain.encoded.nbytes, 4 + 15 * 4);
+    (void)snprintf(json + n, sizeof json - n, ",\"crc32c\"]");
+    assert_open_refused(chain_open_v3(&r, json), &r, HR_ERR_METADATA,
+                        "17 codecs, expected at most 16");
+    chain_close(&r);
+}
+
+static void sizes_of_stages_are_checked(void **state) {
+    (void)state;
+    chain_runner r = {0};
+    CHUNK(&r, "|u1", 16);
+    /* zlib of four bytes where sixteen are expected, and where eight are */
+    assert_opens(chain_open_v2(&r, "null", "{\"id\":\"zlib\"}"), &r);
+    assert_chain_refuses(&r, zlib7, sizeof zlib7, HR_ERR_DATA,
+                         "chunk decodes to 4 bytes, expected 16");
+    assert_string_equal(r.err.codec, "zlib");
+    assert_opens(chain_open_v3(&r, "[\"bytes\",\"crc32c\",\"numcodecs.zlib\"]"), &r);
+    assert_chain_refuses(&r, zlib7, sizeof zlib7, HR_ERR_DATA,
+                         "codec \"numcodecs.zlib\" gives 4 bytes, expected 20");
+    chain_close(&r);
+}
+
+static void elements_of_variable_length_need_a_codec(void **state) {
+    (void)state;
+    chain_runner r = {0};
+    CHUNK(&r, "string", 2);
+    assert_int_equal(chain_open_v2(&r, "null", "null"), HR_ERR_METADATA);
+    assert_int_equal(chain_open_v2(&r, "null", "{\"id\":\"zlib\"}"), HR_ERR_METADATA);
+    assert_open_refused(chain_open_v3(&r, "[\"bytes\"]"), &r, HR_ERR_METADATA,
+                        "codec \"bytes\" does not take elements of variable length");
+    chain_close(&r);
+}
+
+static void bytes_need_endian_where_it_matters(void **state) {
+    (void)state;
+    chain_runner r = {0};
+    CHUNK(&r, "<i4", 1);
+    assert_open_refused(chain_open_v3(&r, "[\"bytes\"]"), &r, HR_ERR_METADATA,
+                        "\"endian\" is missing, expected for items of 4 bytes");
+    assert_string_equal(r.err.codec, "bytes");
+    CHUNK(&r, "|S7", 1);
+    assert_opens(chain_open_v3(&r, "[\"bytes\"]"), &r);
+    CHUNK(&r, "<U7", 1);
+    assert_int_equal(chain_open_v3(&r, "[\"bytes\"]"), HR_ERR_METADATA);
+    chain_close(&r);
+}
+
+static void bytes_leave_the_stored_order(void **state) {
+    (void)state;
+    chain_runner r = {0};
+    CHUNK(&r, "<i4", 1);
+    const uint8_t seven[] = {0, 0, 0, 7}, fill[] = {1, 2, 3, 4}, llif[] = {4, 3, 2, 1};
+    r.chunk.fill = fill;
+    const char *big = "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}]";
+    assert_opens(chain_open_v3(&r, big), &r);
+    assert_int_equal(r.chain.decoded.dtype.byte_order, HR_BIG);
+    assert_memory_equal(r.chain.decoded.fill, llif, 4);
+    assert_true(hr__chain_is_raw(&r.chain));
+    assert_chain_gives(&r, seven, 4, seven, 4);
+    /* unless they must not */
+    const uint8_t want[] = {7, 0, 0, 0};
+    r.chunk.keep_order = true;
+    assert_opens(chain_open_v3(&r, big), &r);
+    assert_int_equal(r.chain.decoded.dtype.byte_order, HR_LITTLE);
+    assert_memory_equal(r.chain.decoded.fill, fill, 4);
+    assert_false(hr__chain_is_raw(&r.chain));
+    assert_chain_gives(&r, seven, 4, want, 4);
+    /* one byte has no order */
+    CHUNK(&r, "|u1", 4);
+    assert_opens(chain_open_v3(&r, big), &r);
+    assert_int_equal(r.chain.decoded.dtype.byte_order, HR_LITTLE);
+    chain_close(&r);
+}
+
+static void empty_chunks_decode(void **state) {
+    (void)state;
+    chain_runner r = {0};
+    CHUNK(&r, "|u1", 3, 0);
+    assert_opens(chain_open_v2(&r, "null", "null"), &r);
+    assert_chain_gives(&r, "", 0, "", 0);
+    assert_opens(chain_open_v3(&r, "[\"bytes\",\"crc32c\"]"), &r);
+    assert_chain_gives(&r, "\0\0\0", 4, "", 0);
+    chain_close(&r);
+}
+
+static void every_codec_is_listed_once(void **state) {
+    (void)state;
+    hr_codec_support s;
+    size_t n = 0;
+    for (; hr_codec_list(n, &s) == 1; n++) {
+        assert_true(s.name[0] != '\0' && s.library[0] != '\0' && s.on_cpu == 1);
+        const hr__codec_type *type = hr__codec_type_at(n);
+        assert_non_null(type->parse);
+        assert_non_null(type->decode);
+        assert_true(type->v2_ids != NULL || type->v3_names != NULL);
+        for (const char *const *id = type->v2_ids; id != NULL && *id != NULL; id++) {
+            assert_ptr_equal(hr__codec_find_v2(*id), type);
+        }
+        for (const char *const *id = type->v3_names; id != NULL && *id != NULL; id++) {
+            hr__codec_dialect dialect;
+            assert_ptr_equal(hr__codec_find_v3(*id, &dialect), type);
+            assert_int_equal(dialect, HR__DIALECT_V3);
+        }
+    }
+    assert_null(hr__codec_type_at(n));
+    assert_true(n > 10);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(v2_takes_no_codec_at_all),
+        cmocka_unit_test(v2_takes_compressors_among_filters),
+        cmocka_unit_test(v3_order_is_checked),
+        cmocka_unit_test(entries_of_other_shapes_are_refused),
+        cmocka_unit_test(unknown_codecs_are_named),
+        cmocka_unit_test(unknown_codecs_that_need_no_understanding_are_left_out),
+        cmocka_unit_test(v3_understands_names_of_numcodecs),
+        cmocka_unit_test(long_chains_are_refused),
+        cmocka_unit_test(sizes_of_stages_are_checked),
+        cmocka_unit_test(elements_of_variable_length_need_a_codec),
+        cmocka_unit_test(bytes_need_endian_where_it_matters),
+        cmocka_unit_test(bytes_leave_the_stored_order),
+        cmocka_unit_test(empty_chunks_decode),
+        cmocka_unit_test(every_codec_is_listed_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
