@@ -6,19 +6,24 @@
 #include <stdint.h>
 
 #include "core/alloc.h"
+#include "core/lock.h"
 
 typedef struct hr__pool hr__pool;
 
-/* A job is work that any number of threads can help with. The owner keeps it alive until
- * it has been finished. */
+/* A job is work that any number of threads can help with. The owner sets run and wanted
+ * and keeps the job alive until it has been retired. */
 typedef struct hr__job {
     /* Do one piece of the job; worker is the helping thread's own state. Returns false
      * when there is nothing (more) to begin: the pool then forgets the job. Called from
-     * many threads at once. */
+     * many threads at once. It may not retire its own job or destroy the pool. */
     bool (*run)(struct hr__job *job, void *worker);
-    struct hr__job *next; /* the pool's */
-    uint32_t helpers;     /* the pool's: threads inside run */
-    bool queued;          /* the pool's */
+    uint32_t wanted; /* how many threads are worth waking; 0 = all */
+    /* The pool's: */
+    struct hr__job *next;
+    uint64_t generation; /* process that it was submitted in */
+    uint32_t wakes;      /* how often there was news of pieces */
+    uint32_t helpers;    /* threads inside run */
+    bool queued;
 } hr__job;
 
 /* Per-thread state made on a thread's first job and destroyed with it. */
@@ -28,7 +33,7 @@ typedef struct hr__pool_hooks {
     void (*worker_destroy)(void *user, void *worker);
 } hr__pool_hooks;
 
-/* No thread starts before the first job. */
+/* No thread starts before the first job. NULL without memory. */
 hr__pool *hr__pool_create(const hr_allocator *a, uint32_t nthreads, hr__pool_hooks hooks);
 /* Joins the threads (in a forked child: there are none to join). No job may be queued. */
 void hr__pool_destroy(hr__pool *pool);
@@ -39,15 +44,14 @@ void hr__pool_submit(hr__pool *pool, hr__job *job);
 /* Wake threads for a queued-or-forgotten job that has new pieces; queues it again. */
 void hr__pool_notify(hr__pool *pool, hr__job *job);
 /* Run pieces of this job on the calling thread until run() returns false. Uses a spare
- * worker state, so it costs no allocation once warm. */
-void hr__pool_help(hr__pool *pool, hr__job *job);
-/* Forget the job and wait until no pool thread is inside its run(). After this the
- * job's memory may be freed. In a forked child it returns at once. */
+ * worker state, so it costs no allocation once warm. False: there was no memory for a
+ * worker state, and nothing was run. */
+bool hr__pool_help(hr__pool *pool, hr__job *job);
+/* Forget the job and wait until no thread is inside its run(). After this the job's
+ * memory may be freed. */
 void hr__pool_retire(hr__pool *pool, hr__job *job);
 
-/* Number of the process's fork generation: a child has another than its parent. Every
- * entry above checks it and, in a child, starts the pool afresh (locks, queue, threads),
- * so that a lock held by a thread that no longer exists cannot hang the child. */
-uint64_t hr__fork_generation(void);
+/* Fork: in a child each of these starts the pool afresh (lock, queue, threads). Jobs of
+ * the parent are not run there; notify, help and retire of such a job do nothing. */
 
 #endif

@@ -1,0 +1,260 @@
+/* Thread pool. SPDX-License-Identifier: Apache-2.0 */
+#include "core/pool.h"
+
+#include <signal.h>
+
+/* A worker state that no thread uses at the moment. */
+typedef struct spare {
+    struct spare *next;
+    void *worker;
+} spare;
+
+struct hr__pool {
+    const hr_allocator *allocator;
+    hr__pool_hooks hooks;
+    uint32_t nthreads; /* at most so many */
+
+    hr__lock lock;       /* guards all that follows */
+    pthread_cond_t work; /* something was queued, or the pool stops */
+    pthread_cond_t idle; /* some job's helpers became 0 */
+    uint64_t generation; /* process that queue and threads belong to */
+    hr__job *first, *last;
+    spare *spares;
+    pthread_t *threads;
+    uint32_t nstarted;
+    uint32_t nsleeping;
+    bool stopping;
+};
+
+/* Nothing queued, nobody there. */
+static void reset(hr__pool *pool) {
+    (void)pthread_cond_init(&pool->work, NULL);
+    (void)pthread_cond_init(&pool->idle, NULL);
+    pool->generation = hr__fork_generation();
+    pool->first = pool->last = NULL;
+    pool->nstarted = pool->nsleeping = 0;
+    pool->stopping = false;
+}
+
+static void acquire(hr__pool *pool) {
+    hr__lock_state state = hr__lock_acquire(&pool->lock);
+    if (state != HR__LOCK_USUAL) {
+        reset(pool);
+    }
+    if (state == HR__LOCK_BROKEN) {
+        pool->spares = NULL; /* the list may be half changed: better lose its memory */
+    }
+}
+
+hr__pool *hr__pool_create(const hr_allocator *a, uint32_t nthreads,
+                          hr__pool_hooks hooks) {
+    hr__pool *pool = hr__calloc(a, sizeof *pool);
+    if (pool == NULL) {
+        return NULL;
+    }
+    pool->threads = hr__calloc(a, nthreads * sizeof *pool->threads);
+    if (pool->threads == NULL && nthreads > 0) {
+        hr__free(a, pool, sizeof *pool);
+        return NULL;
+    }
+    pool->allocator = a;
+    pool->hooks = hooks;
+    pool->nthreads = nthreads;
+    hr__lock_init(&pool->lock);
+    reset(pool);
+    return pool;
+}
+
+void hr__pool_destroy(hr__pool *pool) {
+    acquire(pool);
+    pool->stopping = true;
+    (void)pthread_cond_broadcast(&pool->work);
+    hr__lock_release(&pool->lock);
+    for (uint32_t i = 0; i < pool->nstarted; i++) {
+        (void)pthread_join(pool->threads[i], NULL);
+    }
+    const hr_allocator *a = pool->allocator;
+    for (spare *s = pool->spares; s != NULL;) {
+        spare *next = s->next;
+        pool->hooks.worker_destroy(pool->hooks.user, s->worker);
+        hr__free(a, s, sizeof *s);
+        s = next;
+    }
+    (void)pthread_cond_destroy(&pool->work);
+    (void)pthread_cond_destroy(&pool->idle);
+    hr__lock_destroy(&pool->lock);
+    hr__free(a, pool->threads, pool->nthreads * sizeof *pool->threads);
+    hr__free(a, pool, sizeof *pool);
+}
+
+static void enqueue(hr__pool *pool, hr__job *job) {
+    if (job->queued) {
+        return;
+    }
+    job->queued = true;
+    job->next = NULL;
+    if (pool->last != NULL) {
+        pool->last->next = job;
+    } else {
+        pool->first = job;
+    }
+    pool->last = job;
+}
+
+static void dequeue(hr__pool *pool, hr__job *job) {
+    if (!job->queued) {
+        return;
+    }
+    hr__job *before = NULL;
+    hr__job **link = &pool->first;
+    while (*link != job) {
+        before = *link;
+        link = &before->next;
+    }
+    *link = job->next;
+    if (pool->last == job) {
+        pool->last = before;
+    }
+    job->queued = false;
+}
+
+/* Run pieces until there are none; called inside the lock, which it leaves meanwhile. */
+static void run_pieces(hr__pool *pool, hr__job *job, void *worker) {
+    uint32_t wakes;
+    job->helpers++;
+    do {
+        wakes = job->wakes;
+        hr__lock_release(&pool->lock);
+        while (job->run(job, worker)) {
+        }
+        acquire(pool);
+    } while (job->wakes != wakes); /* news that our last run() may have missed */
+    dequeue(pool, job);
+    job->helpers--;
+    if (job->helpers == 0) {
+        (void)pthread_cond_broadcast(&pool->idle);
+    }
+}
+
+static void *thread_main(void *arg) {
+    hr__pool *pool = arg;
+    void *worker = NULL;
+    bool starved = false; /* no memory for a worker: others do what is queued now */
+    acquire(pool);
+    while (!pool->stopping) {
+        if (pool->first == NULL || starved) {
+            pool->nsleeping++;
+            hr__lock_wait(&pool->lock, &pool->work);
+            pool->nsleeping--;
+            starved = false;
+        } else if (worker == NULL) {
+            hr__lock_release(&pool->lock);
+            worker = pool->hooks.worker_create(pool->hooks.user);
+            acquire(pool);
+            starved = worker == NULL;
+        } else {
+            run_pieces(pool, pool->first, worker);
+        }
+    }
+    hr__lock_release(&pool->lock);
+    if (worker != NULL) {
+        pool->hooks.worker_destroy(pool->hooks.user, worker);
+    }
+    return NULL;
+}
+
+/* Signals of the program are for the program's own threads. */
+static bool start_thread(hr__pool *pool) {
+    sigset_t all;
+    sigset_t before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool ok =
+        pthread_create(&pool->threads[pool->nstarted], NULL, thread_main, pool) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pool->nstarted += ok;
+    return ok;
+}
+
+/* Queue a job that has pieces; wake or start as many threads as it wants. */
+static void announce(hr__pool *pool, hr__job *job) {
+    job->wakes++;
+    enqueue(pool, job);
+    uint32_t n =
+        job->wanted == 0 || job->wanted > pool->nthreads ? pool->nthreads : job->wanted;
+    for (uint32_t i = 0; i < n && i < pool->nsleeping; i++) {
+        (void)pthread_cond_signal(&pool->work);
+    }
+    for (uint32_t i = pool->nsleeping; i < n && pool->nstarted < pool->nthreads; i++) {
+        if (!start_thread(pool)) {
+            break; /* those that there are will do */
+        }
+    }
+}
+
+void hr__pool_submit(hr__pool *pool, hr__job *job) {
+    acquire(pool);
+    job->generation = pool->generation;
+    job->wakes = job->helpers = 0;
+    job->queued = false;
+    announce(pool, job);
+    hr__lock_release(&pool->lock);
+}
+
+/* A job of the parent process has nothing to do with the pool of this one. */
+static bool is_ours(const hr__pool *pool, const hr__job *job) {
+    return job->generation == pool->generation;
+}
+
+void hr__pool_notify(hr__pool *pool, hr__job *job) {
+    acquire(pool);
+    if (is_ours(pool, job)) {
+        announce(pool, job);
+    }
+    hr__lock_release(&pool->lock);
+}
+
+static spare *new_spare(hr__pool *pool) {
+    spare *s = hr__calloc(pool->allocator, sizeof *s);
+    if (s == NULL) {
+        return NULL;
+    }
+    s->worker = pool->hooks.worker_create(pool->hooks.user);
+    if (s->worker == NULL) {
+        hr__free(pool->allocator, s, sizeof *s);
+        return NULL;
+    }
+    return s;
+}
+
+bool hr__pool_help(hr__pool *pool, hr__job *job) {
+    acquire(pool);
+    spare *s = pool->spares;
+    if (s != NULL) {
+        pool->spares = s->next;
+    } else {
+        hr__lock_release(&pool->lock);
+        s = new_spare(pool);
+        acquire(pool);
+    }
+    if (s != NULL) {
+        if (is_ours(pool, job)) {
+            run_pieces(pool, job, s->worker);
+        }
+        s->next = pool->spares;
+        pool->spares = s;
+    }
+    hr__lock_release(&pool->lock);
+    return s != NULL;
+}
+
+void hr__pool_retire(hr__pool *pool, hr__job *job) {
+    acquire(pool);
+    if (is_ours(pool, job)) {
+        dequeue(pool, job);
+        while (job->helpers > 0) {
+            hr__lock_wait(&pool->lock, &pool->idle);
+        }
+    }
+    hr__lock_release(&pool->lock);
+}
