@@ -10,7 +10,6 @@ import random
 import resource
 import shutil
 import threading
-import time
 
 import numcodecs
 import numpy as np
