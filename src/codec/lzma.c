@@ -97,6 +97,26 @@ static hr_status parse_filter(json_object *json, hr__arena *arena, lzma_filter *
     }
 }
 
+/* Can a decoder be made of them? */
+static hr_status check_filters(const lzma_filter *filters, json_object *list,
+                               hr_error *err) {
+    uint64_t need = lzma_raw_decoder_memusage(filters);
+    if (need != UINT64_MAX && need > MEMORY_LIMIT) {
+        return hr__fail(err, HR_ERR_MEMORY,
+                        "lzma filters need %" PRIu64 " bytes, the limit is %" PRIu64,
+                        need, MEMORY_LIMIT);
+    }
+    lzma_stream stream = LZMA_STREAM_INIT;
+    lzma_ret code = lzma_raw_decoder(&stream, filters);
+    lzma_end(&stream);
+    if (code == LZMA_MEM_ERROR) {
+        return hr__fail(err, HR_ERR_MEMORY, "no memory for liblzma");
+    }
+    return code == LZMA_OK ? HR_OK
+                           : hr__fail(err, HR_ERR_UNSUPPORTED, "lzma filters %.200s",
+                                      json_object_to_json_string(list));
+}
+
 static hr_status parse_filters(json_object *list, hr__arena *arena, lzma_config *config,
                                hr_error *err) {
     if (!json_object_is_type(list, json_type_array)) {
@@ -112,17 +132,7 @@ static hr_status parse_filters(json_object *list, hr__arena *arena, lzma_config 
                              &config->filters[i], err));
     }
     config->filters[n].id = LZMA_VLI_UNKNOWN;
-    uint64_t need = lzma_raw_decoder_memusage(config->filters);
-    if (need == UINT64_MAX) {
-        return hr__fail(err, HR_ERR_UNSUPPORTED, "lzma filters %.200s",
-                        json_object_to_json_string(list));
-    }
-    if (need > MEMORY_LIMIT) {
-        return hr__fail(err, HR_ERR_MEMORY,
-                        "lzma filters need %" PRIu64 " bytes, the limit is %" PRIu64,
-                        need, MEMORY_LIMIT);
-    }
-    return HR_OK;
+    return check_filters(config->filters, list, err);
 }
 
 static hr_status parse(hr__codec_parse *p, hr_error *err) {

@@ -20,6 +20,14 @@ static inline void store(uint8_t *p, vec v) {
     memcpy(p, &v, sizeof v);
 }
 
+/* Loops over the vectors of an array are unrolled whole, to keep them in registers; gcc
+ * has to be told. */
+#ifdef __clang__
+#define UNROLL
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
 #define ZIP_LOW 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define ZIP_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
 
@@ -27,7 +35,9 @@ static inline void store(uint8_t *p, vec v) {
  * them together byte by byte; log2 n rounds give byte 0 of each, byte 1 of each, … */
 static inline __attribute__((always_inline)) void interleave(vec *v, size_t n) {
     vec t[16];
+    UNROLL
     for (size_t round = 1; round < n; round *= 2) {
+        UNROLL
         for (size_t i = 0; i < n / 2; i++) {
             t[2 * i] = __builtin_shufflevector(v[i], v[i + n / 2], ZIP_LOW);
             t[2 * i + 1] = __builtin_shufflevector(v[i], v[i + n / 2], ZIP_HIGH);
@@ -44,10 +54,12 @@ unshuffle_vectors(size_t typesize, size_t n, size_t stride, const uint8_t *restr
     size_t i = 0;
     for (; i + WIDTH <= n; i += WIDTH) {
         vec v[16];
+        UNROLL
         for (size_t j = 0; j < typesize; j++) {
             v[j] = load(src + j * stride + i);
         }
         interleave(v, typesize);
+        UNROLL
         for (size_t j = 0; j < typesize; j++) {
             store(dst + i * typesize + j * WIDTH, v[j]);
         }

@@ -40,17 +40,19 @@ hr_status runner_decode_growing(codec_runner *r, const void *src, size_t src_nby
 
 #define assert_decodes(r, src, n, want, want_n)                                          \
     do {                                                                                 \
-        if (runner_decode(r, src, n, want_n) != HR_OK) {                                 \
-            fail_msg("%s", (r)->err.message);                                            \
+        codec_runner *run_ = (r);                                                        \
+        if (runner_decode(run_, src, n, want_n) != HR_OK) {                              \
+            fail_msg("%s", run_->err.message);                                           \
         }                                                                                \
-        assert_int_equal((r)->out_nbytes, want_n);                                       \
-        assert_memory_equal((r)->out, want, want_n);                                     \
+        assert_int_equal(run_->out_nbytes, want_n);                                      \
+        assert_memory_equal(run_->out, want, want_n);                                    \
     } while (0)
 
 #define assert_refused(r, src, n, decoded_n, status_, message_)                          \
     do {                                                                                 \
-        assert_int_equal(runner_decode(r, src, n, decoded_n), status_);                  \
-        assert_string_equal((r)->err.message, message_);                                 \
+        codec_runner *run_ = (r);                                                        \
+        assert_int_equal(runner_decode(run_, src, n, decoded_n), status_);               \
+        assert_string_equal(run_->err.message, message_);                                \
     } while (0)
 
 /* Call fn with every proper prefix of data, and with every change of one bit or of one
