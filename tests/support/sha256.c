@@ -26,7 +26,7 @@ static uint32_t load(const uint8_t *p) {
 
 static void block(uint32_t h[8], const uint8_t *p) {
     uint32_t w[64];
-    for (int i = 0; i < 16; i++) {
+    for (size_t i = 0; i < 16; i++) {
         w[i] = load(p + 4 * i);
     }
     for (int i = 16; i < 64; i++) {
@@ -70,7 +70,7 @@ void sha256_hex(const uint8_t *data, size_t nbytes, char hex[65]) {
     for (size_t i = 0; i < length; i += 64) {
         block(h, tail + i);
     }
-    for (int i = 0; i < 8; i++) {
+    for (size_t i = 0; i < 8; i++) {
         (void)snprintf(hex + 8 * i, 9, "%08x", h[i]);
     }
 }

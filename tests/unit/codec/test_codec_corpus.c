@@ -8,12 +8,13 @@
 
 #define MAX_NBYTES ((size_t)64 << 20)
 
-static const hr__codec_type *const types[] = {
+#define NTYPES 8
+static const hr__codec_type *const types[NTYPES] = {
     &hr__codec_zstd, &hr__codec_lz4,  &hr__codec_gzip,   &hr__codec_zlib,
     &hr__codec_bz2,  &hr__codec_lzma, &hr__codec_snappy, &hr__codec_blosc};
 
 static const hr__codec_type *type_of(const char *compression) {
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    for (size_t i = 0; i < NTYPES; i++) {
         if (strcmp(types[i]->name, compression) == 0) {
             return types[i];
         }

@@ -4,7 +4,7 @@
 
 #include "support/codec_run.h"
 
-#define N 1000
+#define N ((size_t)1000)
 
 static void set_size(uint8_t *packed, uint32_t n) {
     for (int i = 0; i < 4; i++) {
