@@ -184,6 +184,35 @@ static void blosclz_matches_may_be_long_and_overlap(void **state) {
     check_blosclz_match((const uint8_t[]){0xe0, 255, 255, 0, 4}, 5, 519, 5);
 }
 
+/* 260 literal runs of 32 bytes, a match 8192 + `more` back, one literal. */
+static hr_status decode_far(unsigned more, uint8_t out[8324], hr_error *err) {
+    uint8_t in[260 * 33 + 6];
+    size_t n = 0;
+    for (size_t run = 0; run < 260; run++) {
+        in[n++] = 31;
+        for (size_t i = 0; i < 32; i++) {
+            in[n++] = (uint8_t)(run * 7 + i);
+        }
+    }
+    const uint8_t match[] = {0x3f, 255, (uint8_t)(more >> 8), (uint8_t)more, 0, 'z'};
+    memcpy(in + n, match, sizeof match);
+    hr__decode d = {.src = in, .src_nbytes = sizeof in, .dst = out, .dst_nbytes = 8324};
+    return hr__blosclz_decode(&d, err);
+}
+
+static void blosclz_matches_may_lie_far_back(void **state) {
+    (void)state;
+    uint8_t out[8324];
+    hr_error err = HR_ERROR_INIT;
+    for (unsigned more = 0; more <= 128; more++) {
+        assert_int_equal(decode_far(more, out, &err), HR_OK);
+        assert_memory_equal(out + 8320, out + 128 - more, 3);
+        assert_int_equal(out[8323], 'z');
+    }
+    assert_int_equal(decode_far(129, out, &err), HR_ERR_DATA); /* before the first */
+    assert_int_equal(decode_far(0xffff, out, &err), HR_ERR_DATA);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(damaged_chunks_give_an_error_or_what_libblosc_gives),
@@ -191,6 +220,7 @@ int main(void) {
         cmocka_unit_test(headers_that_contradict_the_chunk_are_refused),
         cmocka_unit_test(streams_that_make_too_little_are_refused),
         cmocka_unit_test(blosclz_matches_may_be_long_and_overlap),
+        cmocka_unit_test(blosclz_matches_may_lie_far_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
