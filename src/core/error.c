@@ -51,6 +51,10 @@ static void start(hr_error *err, hr_status status, int os_errno) {
     }
 }
 
+#undef hr__fail
+#undef hr__fail_errno
+#undef hr__fail_memory
+
 hr_status hr__fail(hr_error *err, hr_status status, const char *fmt, ...) {
     if (err != NULL && err->struct_size >= sizeof err->struct_size) {
         start(err, status, 0);

@@ -25,6 +25,13 @@ hr_status hr__fail_errno(hr_error *err, hr_status status, int os_errno, const ch
 
 hr_status hr__fail_memory(hr_error *err, size_t nbytes);
 
+/* What they return is seen at the call too, so that compilers and analysers know that it
+ * is never HR_OK. */
+#define hr__fail(err, status, ...) (hr__fail(err, status, __VA_ARGS__), (status))
+#define hr__fail_errno(err, status, os_errno, ...)                                       \
+    (hr__fail_errno(err, status, os_errno, __VA_ARGS__), (status))
+#define hr__fail_memory(err, nbytes) (hr__fail_memory(err, nbytes), HR_ERR_MEMORY)
+
 /* Add where it happened, on the way up. Only fills fields that are still empty. */
 void hr__error_add_codec(hr_error *err, const char *codec);
 void hr__error_add_place(hr_error *err, const char *url, const char *key,
