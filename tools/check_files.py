@@ -42,7 +42,7 @@ def check(path, failures, warnings):
     text = path.read_text(encoding="utf-8")
     lines = text.splitlines()
     where = path.relative_to(ROOT)
-    if "SPDX-License-Identifier: Apache-2.0" not in "\n".join(lines[:6]):
+    if "SPDX-License-Identifier: Apache-2.0" not in "\n".join(lines[:12]):
         failures.append(f"{where}: no SPDX-License-Identifier in the first lines")
     if text and (not text.endswith("\n") or text.endswith("\n\n")):
         failures.append(f"{where}: must end with one newline")

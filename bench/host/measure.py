@@ -1,10 +1,10 @@
-"""One measurement of the host benchmark, in a process of its own.
+"""One measurement of the host benchmark, in a process of its own. SPDX-License-Identifier: Apache-2.0
 
 usage: measure.py READER PATH CASE WAY THREADS REPEATS VERIFY
 
 Prints a JSON object: seconds (the median of the repeats), peak memory beyond the output
 and beyond what was in use before the read, sha256 of what was read (with VERIFY 1), and
-the reader's version. SPDX-License-Identifier: Apache-2.0
+the reader's version.
 """
 
 import concurrent.futures

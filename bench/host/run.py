@@ -1,11 +1,10 @@
-"""Compare headrace with other readers on the host, in one run.
+"""Compare headrace with other readers on the host, in one run. SPDX-License-Identifier: Apache-2.0
 
 usage: run.py [--size 1024] [--repeat 5] [--dir build/bench] [--readers a,b] [--record]
 
 Writes the data sets once, then measures every case in fresh processes, the readers taking
 turns, with the files in the page cache; checks that all readers gave the same bytes; prints
 a table of medians. --record puts the table into docs/benchmarks.md.
-SPDX-License-Identifier: Apache-2.0
 """
 
 import argparse
