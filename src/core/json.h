@@ -1,5 +1,5 @@
-/* Reading JSON: json-c with limits and exact integers. SPDX-License-Identifier:
- * Apache-2.0 */
+/* Reading JSON: json-c with limits and exact integers.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef HR_CORE_JSON_H
 #define HR_CORE_JSON_H
 

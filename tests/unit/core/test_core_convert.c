@@ -1,5 +1,5 @@
-/* Conversion of numbers, against a slow reference and NumPy. SPDX-License-Identifier:
- * Apache-2.0 */
+/* Conversion of numbers, against a slow reference and NumPy.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
