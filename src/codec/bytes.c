@@ -103,6 +103,7 @@ static hr_status parse(hr__codec_parse *p, hr_error *err) {
         return hr__fail_memory(err, sizeof *asked);
     }
     codec->encoded = hr__spec_bytes(codec->decoded.nbytes);
+    codec->encoded.dtype = codec->decoded.dtype; /* for shuffle, which asks its size */
     if (hr__dtype_equal(stored, asked)) {
         return HR_OK;
     }

@@ -247,13 +247,8 @@ static hr_status decode_to_scratch(const hr__codec *codec, hr__decode *step,
         step->dst_nbytes = room;
         step->grow = false;
         hr_status status = codec->type->decode(codec, step, err);
-        if (status != HR_ERR_DATA || !step->grow || decoded->nbytes != HR__SIZE_UNKNOWN) {
+        if (status != HR_ERR_DATA || !step->grow || room >= decoded->max_nbytes) {
             return status;
-        }
-        if (room >= decoded->max_nbytes) {
-            return hr__fail(err, HR_ERR_DATA,
-                            "codec \"%s\" gives more than %llu bytes, the most expected",
-                            codec->name, (unsigned long long)decoded->max_nbytes);
         }
         room = room <= decoded->max_nbytes / 4 ? room * 4 : decoded->max_nbytes;
     }

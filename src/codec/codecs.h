@@ -22,5 +22,22 @@ extern const hr__codec_type hr__codec_crc32;
 extern const hr__codec_type hr__codec_adler32;
 extern const hr__codec_type hr__codec_fletcher32;
 extern const hr__codec_type hr__codec_jenkins_lookup3;
+extern const hr__codec_type hr__codec_transpose;
+extern const hr__codec_type hr__codec_reshape;
+extern const hr__codec_type hr__codec_shuffle;
+extern const hr__codec_type hr__codec_delta;
+extern const hr__codec_type hr__codec_fixedscaleoffset;
+extern const hr__codec_type hr__codec_quantize;
+extern const hr__codec_type hr__codec_bitround;
+extern const hr__codec_type hr__codec_astype;
+extern const hr__codec_type hr__codec_scale_offset;
+extern const hr__codec_type hr__codec_cast_value;
+extern const hr__codec_type hr__codec_packbits_v2;
+extern const hr__codec_type hr__codec_packbits_v3;
+extern const hr__codec_type hr__codec_categorize;
+extern const hr__codec_type hr__codec_vlen_utf8;
+extern const hr__codec_type hr__codec_vlen_bytes;
+extern const hr__codec_type hr__codec_vlen_array;
+extern const hr__codec_type hr__codec_base64;
 
 #endif

@@ -101,6 +101,26 @@ hr_status chain_decode_in_place(chain_runner *r, const void *src, size_t src_nby
     return decode(r, src, src_nbytes, NULL);
 }
 
+uint8_t *chain_flatten(const chain_runner *r, size_t *nbytes) {
+    size_t n = r->out_nbytes / sizeof(hr_vlen), total = 0;
+    hr_vlen element;
+    for (size_t i = 0; i < n; i++) {
+        memcpy(&element, r->out + i * sizeof element, sizeof element);
+        total += 4 + element.nbytes;
+    }
+    uint8_t *flat = malloc(total > 0 ? total : 1), *p = flat;
+    assert_non_null(flat);
+    for (size_t i = 0; i < n; i++) {
+        memcpy(&element, r->out + i * sizeof element, sizeof element);
+        uint32_t length = (uint32_t)element.nbytes;
+        memcpy(p, &length, 4);
+        memcpy(p + 4, element.data, element.nbytes);
+        p += 4 + element.nbytes;
+    }
+    *nbytes = total;
+    return flat;
+}
+
 static void decode_mutant(void *user, const uint8_t *data, size_t nbytes) {
     chain_runner *r = user;
     hr_status status = chain_decode(r, data, nbytes);

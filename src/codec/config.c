@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "codec/config.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/library.h"
+#include "core/checked.h"
+#include "core/json.h"
+
+hr_status hr__config_dtype(const hr__codec_parse *p, const char *member,
+                           const hr_dtype *absent, hr_dtype *out, hr_error *err) {
+    json_object *value = hr__json_get(p->config, member);
+    const char *text = hr__json_str(value);
+    if (value == NULL) {
+        *out = *absent;
+        return HR_OK;
+    }
+    if (text == NULL || hr_dtype_parse(text, out, NULL) != HR_OK) {
+        return hr__fail(err, HR_ERR_METADATA, "%s is %s, expected a data type", member,
+                        json_object_to_json_string(value));
+    }
+    return HR_OK;
+}
+
+hr_status hr__config_filter(hr__codec_parse *p, const char *decoded_member,
+                            const char *encoded_member, hr_error *err) {
+    hr__codec *codec = p->codec;
+    hr_dtype decoded, encoded;
+    HR__TRY(hr__config_dtype(p, decoded_member, &codec->decoded.dtype, &decoded, err));
+    HR__TRY(hr__config_dtype(p, encoded_member, &decoded, &encoded, err));
+    if (!hr__dtype_is_number(&decoded) || !hr__dtype_is_number(&encoded)) {
+        char text[2][64];
+        (void)hr_dtype_format(&decoded, text[0], sizeof text[0]);
+        (void)hr_dtype_format(&encoded, text[1], sizeof text[1]);
+        return hr__fail(err, HR_ERR_UNSUPPORTED,
+                        "codec \"%s\" from %s to %s: expected numbers", codec->name,
+                        text[1], text[0]);
+    }
+    HR__TRY(hr__spec_view_as(&codec->decoded, &decoded, err));
+    return hr__spec_retype(&codec->encoded, &codec->decoded, &encoded, err);
+}
+
+hr_status hr__config_members(const hr__codec_parse *p, const char *const *members,
+                             hr_error *err) {
+    if (p->config == NULL) {
+        return HR_OK;
+    }
+    json_object_object_foreach(p->config, name, value) {
+        (void)value;
+        size_t i = 0;
+        while (members[i] != NULL && strcmp(members[i], name) != 0) {
+            i++;
+        }
+        if (members[i] == NULL) {
+            return hr__fail(err, HR_ERR_METADATA,
+                            "codec \"%s\" has no parameter \"%.64s\"", p->codec->name,
+                            name);
+        }
+    }
+    return HR_OK;
+}
+
+hr_status hr__config_real_type(const hr__codec_parse *p, const hr_dtype *type,
+                               hr_error *err) {
+    if (type->kind < HR_KIND_INT || type->kind > HR_KIND_BFLOAT) {
+        char text[64];
+        (void)hr_dtype_format(type, text, sizeof text);
+        return hr__fail(err, HR_ERR_UNSUPPORTED,
+                        "codec \"%s\" of %s: expected integers or floats", p->codec->name,
+                        text);
+    }
+    return HR_OK;
+}
+
+hr_status hr__filter_nelems(const hr__codec *codec, hr__decode *d, size_t *nelems,
+                            hr_error *err) {
+    size_t from = codec->encoded.dtype.itemsize;
+    size_t to = codec->decoded.dtype.itemsize;
+    size_t n = d->src_nbytes / from;
+    if (d->src_nbytes % from != 0) {
+        return hr__fail(err, HR_ERR_DATA, "%zu bytes, expected whole items of %zu bytes",
+                        d->src_nbytes, from);
+    }
+    if (n > d->dst_nbytes / to) {
+        uint64_t nbytes = HR__SIZE_UNKNOWN;
+        (void)hr__mul_u64(n, to, &nbytes);
+        return hr__settle_grow(codec, d, hr__fail_room(d, "the filter", nbytes, err));
+    }
+    *nelems = n;
+    return HR_OK;
+}
+
+static bool parse_real(json_object *value, double *out) {
+    const char *text = hr__json_str(value);
+    if (text == NULL) {
+        return hr__json_double(value, out);
+    }
+    if (strcmp(text, "NaN") == 0) {
+        *out = NAN;
+    } else if (strcmp(text, "Infinity") == 0 || strcmp(text, "+Infinity") == 0) {
+        *out = HUGE_VAL;
+    } else if (strcmp(text, "-Infinity") == 0) {
+        *out = -HUGE_VAL;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* "0x7fc00000": the bits of the item, the highest first, all of them. */
+static bool parse_bits(const char *text, size_t itemsize, uint64_t *bits) {
+    if (text == NULL || strncmp(text, "0x", 2) != 0 || strlen(text) != 2 + 2 * itemsize ||
+        strspn(text + 2, "0123456789abcdefABCDEF") != 2 * itemsize) {
+        return false;
+    }
+    *bits = strtoull(text + 2, NULL, 16);
+    return true;
+}
+
+static bool parse_integer(json_object *value, const hr_dtype *dtype, uint64_t *bits) {
+    unsigned spare = 64 - 8 * (unsigned)dtype->itemsize;
+    int64_t i;
+    if (dtype->kind == HR_KIND_INT) {
+        if (!hr__json_i64(value, &i) || i < INT64_MIN >> spare ||
+            i > INT64_MAX >> spare) {
+            return false;
+        }
+        *bits = (uint64_t)i;
+        return true;
+    }
+    return hr__json_u64(value, bits) && *bits <= UINT64_MAX >> spare;
+}
+
+static uint64_t float_bits(const hr_dtype *dtype, double real) {
+    uint64_t bits = 0;
+    float single = (float)real;
+    if (dtype->kind == HR_KIND_BFLOAT) {
+        return hr__float_to_bfloat(single);
+    }
+    switch (dtype->itemsize) {
+    case 2:
+        return hr__double_to_half(real);
+    case 4:
+        memcpy(&bits, &single, 4);
+        return bits;
+    default:
+        memcpy(&bits, &real, 8);
+        return bits;
+    }
+}
+
+hr_status hr__config_scalar(json_object *value, const char *what, const hr_dtype *dtype,
+                            uint8_t *item, hr_error *err) {
+    uint64_t bits = 0;
+    double real;
+    bool good = false;
+    switch (dtype->kind) {
+    case HR_KIND_INT:
+    case HR_KIND_UINT:
+        good = parse_integer(value, dtype, &bits);
+        break;
+    case HR_KIND_FLOAT:
+    case HR_KIND_BFLOAT:
+        good = parse_bits(hr__json_str(value), dtype->itemsize, &bits);
+        if (!good && parse_real(value, &real)) {
+            bits = float_bits(dtype, real);
+            good = true;
+        }
+        break;
+    default:
+        break;
+    }
+    if (!good) {
+        char text[64];
+        (void)hr_dtype_format(dtype, text, sizeof text);
+        return hr__fail(err, HR_ERR_METADATA, "%s is %s, expected a value of %s", what,
+                        json_object_to_json_string(value), text);
+    }
+    memcpy(item, &bits, dtype->itemsize);
+    if (dtype->byte_order == HR_BIG) {
+        hr__dtype_swap(dtype, item, item, 1);
+    }
+    return HR_OK;
+}

@@ -1,0 +1,37 @@
+/* Reading what codecs' configurations have in common. SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef HR_CODEC_CONFIG_H
+#define HR_CODEC_CONFIG_H
+
+#include "codec/codec.h"
+
+/* A dtype: NumPy's type strings and names ("<f4", "float32"), which the number types of
+ * Zarr v3 share. *absent where the member is absent or null. HR_ERR_METADATA. */
+hr_status hr__config_dtype(const hr__codec_parse *p, const char *member,
+                           const hr_dtype *absent, hr_dtype *out, hr_error *err);
+
+/* The two dtypes of a filter of Zarr v2. p->codec->decoded becomes items of the first
+ * member, encoded as many of the second (by default the first). Both are numbers. */
+hr_status hr__config_filter(hr__codec_parse *p, const char *decoded_member,
+                            const char *encoded_member, hr_error *err);
+
+/* HR_ERR_METADATA for a member of the configuration that is not in the list, whose end is
+ * NULL; for codecs whose specification says so. */
+hr_status hr__config_members(const hr__codec_parse *p, const char *const *members,
+                             hr_error *err);
+/* HR_ERR_UNSUPPORTED unless items are integers or floats. */
+hr_status hr__config_real_type(const hr__codec_parse *p, const hr_dtype *type,
+                               hr_error *err);
+
+/* The number of items in src, and the room for them in dst, of a filter that makes one
+ * item of one. HR_ERR_DATA; d->grow is set where dst may be larger next time. */
+hr_status hr__filter_nelems(const hr__codec *codec, hr__decode *d, size_t *nelems,
+                            hr_error *err);
+
+/* One number of dtype from JSON, as Zarr v3 encodes fill values: a number, "NaN",
+ * "Infinity", "-Infinity" or the bits as "0x…". Writes an item of dtype. Not for complex
+ * numbers. HR_ERR_METADATA naming `what`. */
+hr_status hr__config_scalar(json_object *value, const char *what, const hr_dtype *dtype,
+                            uint8_t *item, hr_error *err);
+
+#endif
