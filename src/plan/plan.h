@@ -1,4 +1,5 @@
-/* From requests to chunks and copies: pure, no I/O. SPDX-License-Identifier: Apache-2.0 */
+/* From requests to chunks and copies: pure, no I/O. SPDX-License-Identifier: Apache-2.0
+ */
 #ifndef HR_PLAN_PLAN_H
 #define HR_PLAN_PLAN_H
 
@@ -39,13 +40,12 @@ typedef struct hr__use {
 /* One chunk (innermost, or a part of an uncompressed one) that somebody needs. */
 typedef struct hr__chunk {
     struct hr__chunk *next; /* in its object */
-    struct hr__chunk *hash_next;
     hr__use *uses;
     struct hr__object_plan *object;
     const int64_t *coords; /* in the innermost grid */
     bool is_whole; /* exactly one use, which takes every element that the decoded chunk
-                      has (no crop), in order: may be decoded straight into a contiguous
-                      destination */
+                      has (no crop), in order, one loop per array axis: may be decoded
+                      straight into a contiguous destination */
     /* Filled when the indexes on the way are known: */
     bool is_missing;
     uint64_t offset, nbytes; /* in the object; nbytes = UINT64_MAX: all of it */
@@ -54,7 +54,6 @@ typedef struct hr__chunk {
 /* One store key, with the chunks needed from it. */
 typedef struct hr__object_plan {
     struct hr__object_plan *next;
-    struct hr__object_plan *hash_next;
     const hr__array *array;
     uint32_t array_id;     /* index of the first request on this array */
     const int64_t *coords; /* in the outer grid */
@@ -65,6 +64,8 @@ typedef struct hr__object_plan {
 typedef struct hr__plan_request {
     const hr__array *array;
     const hr_selection *selection;
+    const int64_t
+        *block_shape; /* what BLOCKS count in, per axis; NULL = the grid's own */
     uint64_t dst_itemsize;
     int32_t dst_ndim;
     const int64_t *dst_shape;
@@ -77,23 +78,32 @@ typedef struct hr__plan {
     uint64_t nchunks;
 } hr__plan;
 
-/* Shape of a selection's result. Errors: HR_ERR_SELECTION naming axis and bounds. */
+/* Shape of a selection's result; `shape` has room for HR_MAX_NDIM. BLOCKS select whole
+ * blocks, so that an integer among them keeps its axis; block_shape as below. Errors:
+ * HR_ERR_SELECTION naming axis and bounds; HR_ERR_ARGUMENT; HR_ERR_OVERFLOW. */
 hr_status hr__selection_shape(const hr__array *a, const hr_selection *selection,
-                              int32_t *ndim, int64_t *shape, hr_error *err);
+                              const int64_t *block_shape, int32_t *ndim, int64_t *shape,
+                              hr_error *err);
 
 /* Plan n requests; everything lives in the arena. `grid` of the arrays may be finer than
- * what BLOCKS selections count in: block_shape of a request's array gives the chunk
- * lengths in elements (NULL = the grid's own). Errors: HR_ERR_SELECTION, HR_ERR_SHAPE,
- * with the request's number in the message; HR_ERR_MEMORY. */
+ * what BLOCKS selections count in: block_shape of a request gives the chunk lengths in
+ * elements. A use has one loop per array axis, in their order; POINTS and MASK give one
+ * loop over elements of the decoded chunk. Errors: those of hr__selection_shape and
+ * HR_ERR_SHAPE, with the request's number in the message; HR_ERR_MEMORY. */
 hr_status hr__plan_build(const hr__plan_request *requests, size_t n, hr__arena *arena,
                          hr__plan *plan, hr_error *err);
 
-/* Place of a chunk inside the container at one level: which inner chunk it is. */
+/* Place of a chunk inside the container at one level (0 = in the outer chunk): which
+ * inner chunk it is. coords: of the chunk, in the innermost grid. */
 uint64_t hr__plan_inner_number(const hr__array *a, int32_t level, const int64_t *coords);
 
 /* Group an object's chunks into byte ranges to read: sorted by offset, merged where the
- * gap is at most gap_nbytes and the range stays within max_nbytes. Chunks of a range are
- * linked by next. Missing chunks must have been taken out. */
+ * gap is at most gap_nbytes and the range stays within max_nbytes (one chunk may be
+ * larger). Chunks of a range are linked by next. Missing chunks must have been taken out;
+ * chunks may share bytes, and may have none (a range of them alone is 0 bytes). A chunk
+ * of UINT64_MAX bytes gets a range of its own of UINT64_MAX. `chunks` is sorted in
+ * place; `ranges` has room for nchunks. Errors: HR_ERR_OVERFLOW when a chunk ends beyond
+ * 2^64. */
 typedef struct hr__range {
     struct hr__range *next;
     uint64_t offset, nbytes;
