@@ -1,4 +1,4 @@
-/* The description of an array that every format produces. SPDX-License-Identifier: Apache-2.0
+/* The description of an array, of any format. SPDX-License-Identifier: Apache-2.0
  *
  * "Outer chunk": what one store key (or one byte range of a file) holds. It may be a
  * shard, which holds inner chunks, which may be shards again. The innermost ones are
@@ -36,10 +36,10 @@ typedef struct hr__level {
                                     order[1], … (order[0] slowest) */
     uint64_t ninner;             /* product of counts */
     bool is_split; /* no index: an uncompressed chunk cut into equal contiguous parts */
-    uint64_t part_nbytes;  /* is_split: inner chunk i lies at i × part_nbytes */
-    bool index_at_start;   /* sharding: where the index is */
-    hr__chain index;       /* sharding: decodes to [ninner, 2] uint64 little-endian;
-                              index.encoded.nbytes is exact */
+    uint64_t part_nbytes; /* is_split: inner chunk i lies at i × part_nbytes */
+    bool index_at_start;  /* sharding: where the index is */
+    hr__chain index;      /* sharding: decodes to [ninner, 2] uint64 little-endian;
+                             index.encoded.nbytes is exact */
 } hr__level;
 
 typedef struct hr__array {
@@ -53,9 +53,9 @@ typedef struct hr__array {
     int32_t nlevels;
     hr__level levels[HR__MAX_LEVELS];
 
-    hr__chain chain;             /* of the innermost chunk, or of a part of it */
-    hr_dtype stored;             /* dtype of the decoded chunk, byte order included */
-    int32_t order[HR_MAX_NDIM];  /* decoded chunk: C order over axes order[0], … */
+    hr__chain chain;            /* of the innermost chunk, or of a part of it */
+    hr_dtype stored;            /* dtype of the decoded chunk, byte order included */
+    int32_t order[HR_MAX_NDIM]; /* decoded chunk: C order over axes order[0], … */
 
     /* Rectilinear grids (nlevels is then 0): chain for a chunk of this shape (array
      * axes), made on first use and kept; thread-safe. NULL: `chain` serves all. */
