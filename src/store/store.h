@@ -13,6 +13,8 @@
 #include "core/alloc.h"
 #include "core/error.h"
 
+#define HR__KEY_MAX 4095 /* bytes of a key */
+
 /* An open value of a store: a snapshot that can be read by range from any thread. */
 typedef struct hr__object {
     const struct hr__store_ops *ops;
@@ -22,7 +24,8 @@ typedef struct hr__object {
 
 typedef struct hr__list_sink {
     void *user;
-    /* name = last path segment. Return false to stop (no memory). */
+    /* name = last path segment; one that is both a value and a prefix comes twice. Return
+     * false to stop (no memory). */
     bool (*entry)(void *user, const char *name, bool is_prefix);
 } hr__list_sink;
 
@@ -50,8 +53,8 @@ struct hr_store {
     const hr__store_ops *ops;
     hr_context *context; /* held */
     const hr_allocator *allocator;
-    char *url;          /* for messages; "file:///data/x" or "memory://" */
-    uint32_t refs;      /* atomic */
+    const char *url;     /* for messages; "file:///data/x" or "memory://" */
+    uint32_t refs;       /* atomic */
     uint64_t gap_nbytes; /* reads closer than this are worth merging */
 };
 
@@ -60,7 +63,8 @@ hr_status hr__store_open_directory(hr_context *context, const hr_allocator *a,
 hr_status hr__store_create_memory(hr_context *context, const hr_allocator *a,
                                   hr_store **out, hr_error *err);
 
-/* Checks the key (HR_ERR_ARGUMENT), calls the vtable, adds url and key to errors. */
+/* Checks the key (HR_ERR_ARGUMENT; also for a backslash), calls the vtable, adds url and
+ * key to errors. The same for get, set and list below. */
 hr_status hr__store_open(hr_store *store, const char *key, hr__object **out,
                          hr_error *err);
 /* Checks offset + nbytes against the object's size: HR_ERR_DATA naming both. */
@@ -77,6 +81,7 @@ hr_status hr__store_set(hr_store *store, const char *key, const void *data, size
                         hr_error *err);
 /* The last reference is gone: close and free it. The context is the caller's matter. */
 void hr__store_destroy(hr_store *store);
+/* Passes over names that cannot be part of a key, such as "." or "a\b". */
 hr_status hr__store_list(hr_store *store, const char *prefix, const hr__list_sink *sink,
                          hr_error *err);
 

@@ -10,16 +10,7 @@
 
 #include "core/lock.h"
 
-#if defined(__SANITIZE_THREAD__)
-#define SKIP_UNDER_TSAN() skip() /* forks of threaded programs are beyond it */
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SKIP_UNDER_TSAN() skip()
-#endif
-#endif
-#ifndef SKIP_UNDER_TSAN
-#define SKIP_UNDER_TSAN() ((void)0)
-#endif
+#include "../tsan.h"
 
 /* Exit status of a child that runs fn. */
 static int in_child(int (*fn)(void *), void *arg) {
