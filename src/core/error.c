@@ -99,6 +99,12 @@ static void fill_text(char *dst, size_t capacity, const char *src) {
     }
 }
 
+void hr__error_add_device_code(hr_error *err, int32_t code) {
+    if (err != NULL && HAS(err, device_code) && err->device_code == 0) {
+        err->device_code = code;
+    }
+}
+
 void hr__error_add_codec(hr_error *err, const char *codec) {
     if (err != NULL && HAS(err, codec)) {
         fill_text(err->codec, sizeof err->codec, codec);

@@ -33,6 +33,7 @@ hr_status hr__fail_memory(hr_error *err, size_t nbytes);
 #define hr__fail_memory(err, nbytes) (hr__fail_memory(err, nbytes), HR_ERR_MEMORY)
 
 /* Add where it happened, on the way up. Only fills fields that are still empty. */
+void hr__error_add_device_code(hr_error *err, int32_t code);
 void hr__error_add_codec(hr_error *err, const char *codec);
 void hr__error_add_place(hr_error *err, const char *url, const char *key,
                          uint64_t offset);
