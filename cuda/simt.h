@@ -1,0 +1,98 @@
+/* The words kernels are written in: CUDA's under nvcc, a host's otherwise.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * On the host the same file compiles as C++ and hr_simt_run calls the kernel once for
+ * each thread, one after the other, blocks and threads in an order drawn from a seed. So
+ * a kernel may not lean on an order, nor on threads running in lockstep. */
+#ifndef HR_CUDA_SIMT_H
+#define HR_CUDA_SIMT_H
+
+#include <stdint.h>
+
+/* 16 bytes that move in one access. */
+struct alignas(16) hr_u128 {
+    uint32_t word[4];
+};
+
+#ifdef __CUDACC__
+
+#define HR_UNROLL _Pragma("unroll")
+#define HR_NO_UNROLL _Pragma("unroll 1")
+
+/* An address in device memory: the compiler need not ask which memory it is. */
+template <class T> static __device__ __forceinline__ T *hr_global(uint64_t address) {
+    return (T *)__cvta_global_to_generic(address);
+}
+
+#else
+
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __launch_bounds__(threads)
+#define __grid_constant__
+#define HR_UNROLL
+#define HR_NO_UNROLL
+
+template <class T> static inline T *hr_global(uint64_t address) {
+    return (T *)address;
+}
+
+#define HR_SIMT_MAX_THREADS 1024
+
+struct hr_simt_dim3 {
+    uint32_t x, y, z;
+};
+
+/* Static: the kernels and their runner are one translation unit. */
+static thread_local hr_simt_dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+static inline uint64_t hr_simt_random(uint64_t *state) {
+    *state += 0x9E3779B97F4A7C15U;
+    uint64_t z = (*state ^ (*state >> 30)) * 0xBF58476D1CE4E5B9U;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+    return z ^ (z >> 31);
+}
+
+/* k -> a number below n, every one once. */
+struct hr_simt_order {
+    uint64_t n, factor, shift;
+
+    hr_simt_order(uint32_t count, uint64_t *random)
+        : n(count), factor(hr_simt_random(random) % n),
+          shift(hr_simt_random(random) % n) {
+        while (!coprime(factor, n)) {
+            factor = (factor + 1) % n;
+        }
+    }
+    static bool coprime(uint64_t a, uint64_t b) {
+        while (b != 0) {
+            uint64_t rest = a % b;
+            a = b;
+            b = rest;
+        }
+        return a == 1;
+    }
+    uint32_t operator()(uint32_t k) const {
+        return (uint32_t)((k * factor + shift) % n);
+    }
+};
+
+template <class Params>
+static void hr_simt_run(void (*kernel)(Params), const Params &params, uint32_t nblocks,
+                        uint32_t nthreads, uint64_t seed) {
+    gridDim = {nblocks, 1, 1};
+    blockDim = {nthreads, 1, 1};
+    hr_simt_order block_order(nblocks, &seed);
+    for (uint32_t b = 0; b < nblocks; b++) {
+        blockIdx = {block_order(b), 0, 0};
+        hr_simt_order thread_order(nthreads, &seed);
+        for (uint32_t t = 0; t < nthreads; t++) {
+            threadIdx = {thread_order(t), 0, 0};
+            kernel(params);
+        }
+    }
+}
+
+#endif
+#endif

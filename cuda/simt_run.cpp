@@ -1,0 +1,28 @@
+/* The kernels compiled for the host. SPDX-License-Identifier: Apache-2.0
+ *
+ * Neither exceptions nor the C++ library: what this is linked into stays plain C. */
+#include "device/simt_run.h"
+
+#include "scatter.cu"
+
+void hr__simt_run_tiles(const hr_k_tiles *tiles, uint32_t nblocks, uint64_t seed) {
+    void (*kernel)(const hr_k_tiles) = nullptr;
+    switch (tiles->width) {
+    case 1:
+        kernel = hr_k_scatter_1_kernel;
+        break;
+    case 2:
+        kernel = hr_k_scatter_2_kernel;
+        break;
+    case 4:
+        kernel = hr_k_scatter_4_kernel;
+        break;
+    case 8:
+        kernel = hr_k_scatter_8_kernel;
+        break;
+    default:
+        kernel = hr_k_scatter_16_kernel;
+        break;
+    }
+    hr_simt_run(kernel, *tiles, nblocks, HR_K_THREADS, seed);
+}

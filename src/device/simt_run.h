@@ -1,0 +1,19 @@
+/* The kernels as host functions. SPDX-License-Identifier: Apache-2.0 */
+#ifndef HR_DEVICE_SIMT_RUN_H
+#define HR_DEVICE_SIMT_RUN_H
+
+#include <stdint.h>
+
+#include "cuda/kernel_abi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Run nblocks blocks to their end, in an order drawn from the seed. */
+void hr__simt_run_tiles(const hr_k_tiles *tiles, uint32_t nblocks, uint64_t seed);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
