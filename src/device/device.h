@@ -1,8 +1,7 @@
 /* Devices: memory, streams, copies, kernels. SPDX-License-Identifier: Apache-2.0
  *
  * `cpu` needs none of this. `cuda` is the driver API by dlopen; `simt` runs the same
- * kernels on the CPU, so that everything above it is tested without a GPU. Only
- * device.c calls the vtable. */
+ * kernels on the CPU, so that everything above it is tested without a GPU. */
 #ifndef HR_DEVICE_DEVICE_H
 #define HR_DEVICE_DEVICE_H
 
@@ -15,22 +14,29 @@
 #include "core/error.h"
 
 typedef struct hr__device hr__device;
-typedef uint64_t hr__devptr;   /* device address */
-typedef void *hr__stream;      /* CUstream; NULL = legacy default stream */
+typedef uint64_t hr__devptr; /* device address */
+typedef void *hr__stream;    /* CUstream; NULL = legacy default stream */
 typedef void *hr__event;
 
 typedef enum hr__kernel { HR__KERNEL_SCATTER, HR__KERNEL_FILL, HR__NKERNELS } hr__kernel;
 
+/* Any thread, also many at once on one device. A stream of NULL is the legacy default
+ * stream. Releasing NULL (or 0) does nothing. */
 typedef struct hr__device_ops {
     const char *name;
+    /* info: a whole record, set on success. Creates no context. */
     hr_status (*describe)(int32_t index, hr_device_info *info, hr_error *err);
     hr_status (*open)(int32_t index, const hr_allocator *a, hr__device **out,
                       hr_error *err);
+    /* Outside enter and leave. Memory, streams and events are released before. */
     void (*close)(hr__device *d);
-    /* Make the device's context current on this thread, and put back what was there. */
+    /* Make the device's context current on this thread, and put back what was there.
+     * HR_ERR_FORKED in a child of the process that opened the device: there it can only
+     * be closed. */
     hr_status (*enter)(hr__device *d, void **saved, hr_error *err);
     void (*leave)(hr__device *d, void *saved);
-    /* The rest is called between enter and leave. */
+    /* The rest is called between enter and leave. 0 bytes give NULL. Memory is freed after
+     * the work on it was waited for. */
     hr_status (*alloc)(hr__device *d, uint64_t nbytes, hr__devptr *out, hr_error *err);
     void (*free)(hr__device *d, hr__devptr ptr);
     hr_status (*alloc_pinned)(hr__device *d, uint64_t nbytes, void **out, hr_error *err);
@@ -43,6 +49,7 @@ typedef struct hr__device_ops {
     hr_status (*event_record)(hr__device *d, hr__event e, hr__stream s, hr_error *err);
     hr_status (*event_sync)(hr__device *d, hr__event e, hr_error *err);
     hr_status (*stream_wait)(hr__device *d, hr__stream s, hr__event e, hr_error *err);
+    /* Host memory is read or written when the stream comes to it. */
     hr_status (*copy_to_device)(hr__device *d, hr__stream s, hr__devptr dst,
                                 const void *src, uint64_t nbytes, hr_error *err);
     hr_status (*copy_to_host)(hr__device *d, hr__stream s, void *dst, hr__devptr src,

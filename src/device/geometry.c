@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/geometry.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "core/checked.h"
+
+/* A scatter's loops, and last the bytes of an item. */
+#define MAX_LOOPS (HR_K_MAX_DIMS + 1)
+
+/* Threads along the destination's fastest loop when the source is fastest along another:
+ * both sides of a transposition then touch whole 32-byte sectors. */
+#define LOG_TRANSPOSE_THREADS 3
+#define LOG_WARP 5
+
+typedef struct loops {
+    uint64_t src, dst;
+    hr_k_axis axes[MAX_LOOPS]; /* the last is fastest in the destination */
+    uint32_t naxes;
+} loops;
+
+static uint64_t magnitude(uint64_t step) {
+    return step > INT64_MAX ? 0 - step : step;
+}
+
+static bool has_list(const hr_k_axis *a) {
+    return a->src_list != 0 || a->dst_list != 0;
+}
+
+static uint32_t ceil_log2(uint64_t n) {
+    return n <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(n - 1);
+}
+
+/* One loop as an axis that starts at 0; the starts go to src and dst. Runs upward in the
+ * destination where its order is free to choose. */
+static void add_loop(loops *l, const hr_k_dim *d) {
+    hr_k_axis a = {d->n, (uint64_t)d->src_step, (uint64_t)d->dst_step, d->src_list,
+                   d->dst_list};
+    l->src += a.src_list == 0 ? (uint64_t)d->src0 : 0;
+    l->dst += a.dst_list == 0 ? (uint64_t)d->dst0 : 0;
+    if (has_list(&a)) {
+        l->axes[l->naxes++] = a;
+        return;
+    }
+    if (a.n == 1) {
+        return;
+    }
+    if (a.dst_step > INT64_MAX) {
+        l->src += (a.n - 1) * a.src_step;
+        l->dst += (a.n - 1) * a.dst_step;
+        a.src_step = 0 - a.src_step;
+        a.dst_step = 0 - a.dst_step;
+    }
+    l->axes[l->naxes++] = a;
+}
+
+/* Longest destination steps outermost; a step of 0 is no order at all and goes there too.
+ */
+static void sort_loops(loops *l) {
+    for (uint32_t i = 1; i < l->naxes; i++) {
+        hr_k_axis a = l->axes[i];
+        uint64_t key = magnitude(a.dst_step) - 1;
+        uint32_t k = i;
+        for (; k > 0 && magnitude(l->axes[k - 1].dst_step) - 1 < key; k--) {
+            l->axes[k] = l->axes[k - 1];
+        }
+        l->axes[k] = a;
+    }
+}
+
+/* Does `outer` continue where `inner` ends, on both sides? */
+static bool continues(const hr_k_axis *outer, const hr_k_axis *inner) {
+    uint64_t n;
+    return !has_list(outer) && !has_list(inner) && hr__mul_u64(outer->n, inner->n, &n) &&
+           outer->src_step == inner->n * inner->src_step &&
+           outer->dst_step == inner->n * inner->dst_step;
+}
+
+static void merge_loops(loops *l) {
+    uint32_t last = l->naxes - 1; /* the merged axes are last … naxes − 1 */
+    for (uint32_t i = last; i-- > 0;) {
+        if (continues(&l->axes[i], &l->axes[last])) {
+            l->axes[last].n *= l->axes[i].n;
+        } else {
+            l->axes[--last] = l->axes[i];
+        }
+    }
+    l->naxes -= last;
+    memmove(l->axes, l->axes + last, l->naxes * sizeof *l->axes);
+}
+
+/* The last axis counts bytes: make it count the widest items that fit and are aligned. */
+static uint32_t widen_items(loops *l) {
+    hr_k_axis *item = &l->axes[l->naxes - 1];
+    uint64_t bits = 16 | l->src | l->dst | item->n;
+    for (uint32_t i = 0; i + 1 < l->naxes; i++) {
+        bits |= l->axes[i].src_step | l->axes[i].dst_step;
+    }
+    uint32_t width = (uint32_t)(bits & (0 - bits));
+    item->n /= width;
+    item->src_step *= width;
+    item->dst_step *= width;
+    if (item->n == 1 && l->naxes > 1) {
+        l->naxes--;
+    }
+    return width;
+}
+
+static hr_k_axis take_axis(loops *l, uint32_t i) {
+    hr_k_axis a = l->axes[i];
+    l->naxes--;
+    memmove(l->axes + i, l->axes + i + 1, (l->naxes - i) * sizeof *l->axes);
+    return a;
+}
+
+/* The loop that shares a tile with x: the one that is fastest in the source, if that is
+ * not x; else the innermost that fills the tile, or the longest. */
+static hr_k_axis take_y(loops *l, const hr_k_axis *x, uint32_t width, bool *transposed) {
+    *transposed = false;
+    if (l->naxes == 0) {
+        return (hr_k_axis){.n = 1};
+    }
+    uint32_t best = l->naxes - 1;
+    uint64_t step = magnitude(x->src_step);
+    for (uint32_t i = l->naxes; i-- > 0;) {
+        const hr_k_axis *a = &l->axes[i];
+        if (a->src_list == 0 && a->src_step != 0 && magnitude(a->src_step) < step) {
+            step = magnitude(a->src_step);
+            best = i;
+            *transposed = true;
+        }
+    }
+    uint32_t log_tile = HR_K_LOG_THREADS + HR_K_LOG_ITEMS(width), log_x = ceil_log2(x->n);
+    uint64_t wanted = log_x < log_tile ? UINT64_C(1) << (log_tile - log_x) : 1;
+    for (uint32_t i = l->naxes; i-- > 0 && !*transposed && l->axes[best].n < wanted;) {
+        best = l->axes[i].n > l->axes[best].n ? i : best;
+    }
+    return take_axis(l, best);
+}
+
+static uint64_t count_tiles(uint64_t n, uint32_t log_tile) {
+    return ((n - 1) >> log_tile) + 1;
+}
+
+/* How many times the tiles' room exceeds the items: 1 is perfect. */
+static double waste(uint64_t n, uint32_t log_tile) {
+    return (double)count_tiles(n, log_tile) * (double)(UINT64_C(1) << log_tile) /
+           (double)n;
+}
+
+/* Lay threads and items along x and y so that few lie outside. Many threads along x are
+ * better (whole sectors, long runs), so fewer must save an eighth. */
+static void choose_tile(hr_k_tiles *t, const hr_k_axis *x, const hr_k_axis *y,
+                        bool transposed) {
+    uint32_t log_items = HR_K_LOG_ITEMS(t->width);
+    uint32_t log_x = ceil_log2(x->n), log_y = ceil_log2(y->n);
+    uint32_t most = HR_K_LOG_THREADS, least = LOG_WARP;
+    if (transposed) {
+        most -= log_y < HR_K_LOG_THREADS - LOG_TRANSPOSE_THREADS
+                    ? log_y
+                    : HR_K_LOG_THREADS - LOG_TRANSPOSE_THREADS;
+        least = most;
+    }
+    least = log_x < least ? log_x : least;
+    double best = 0;
+    for (uint32_t threads_x = most + 1; threads_x-- > least;) {
+        for (uint32_t along_y = 0; along_y < 2; along_y++) {
+            uint32_t tile_x = threads_x + (along_y ? 0 : log_items);
+            uint32_t tile_y = HR_K_LOG_THREADS - threads_x + (along_y ? log_items : 0);
+            double cost = waste(x->n, tile_x) * waste(y->n, tile_y);
+            if (best == 0 || cost < best * 0.875) {
+                best = cost;
+                t->log_threads_x = threads_x;
+                t->items_along_y = along_y;
+                t->log_tile_x = tile_x;
+                t->log_tile_y = tile_y;
+            }
+        }
+    }
+    t->along = t->items_along_y ? *y : *x;
+    t->across = t->items_along_y ? *x : *y;
+    t->log_item_step =
+        t->items_along_y ? HR_K_LOG_THREADS - t->log_threads_x : t->log_threads_x;
+    t->src_item_step = t->along.src_step << t->log_item_step;
+    t->dst_item_step = t->along.dst_step << t->log_item_step;
+    t->has_lists = has_list(x) || has_list(y);
+}
+
+static hr_status number_tiles(hr_k_tiles *t, uint64_t nx, uint64_t ny, hr_error *err) {
+    uint64_t tiles_x = count_tiles(nx, t->log_tile_x);
+    uint64_t tiles_y = count_tiles(ny, t->log_tile_y);
+    uint64_t n;
+    bool fits = hr__mul_u64(tiles_x, tiles_y, &n);
+    for (uint32_t i = 0; fits && i < t->nouter; i++) {
+        fits = hr__mul_u64(n, t->outer[i].n, &n);
+    }
+    if (!fits || n > UINT32_MAX) {
+        return hr__fail(err, HR_ERR_OVERFLOW, "a copy needs more than 2^32 - 1 tiles");
+    }
+    t->tiles_x = (uint32_t)tiles_x;
+    t->tiles_y = (uint32_t)tiles_y;
+    t->ntiles = (uint32_t)n;
+    return HR_OK;
+}
+
+static hr_status check(const hr_k_scatter *s, hr_error *err) {
+    if (s->ndim < 0 || s->ndim > HR_K_MAX_DIMS || s->itemsize == 0) {
+        return hr__fail(
+            err, HR_ERR_ARGUMENT,
+            "copy of %d loops and items of %u bytes, expected 0 to %d and 1 or "
+            "more",
+            s->ndim, s->itemsize, HR_K_MAX_DIMS);
+    }
+    uint64_t n = 1;
+    bool fits = true, empty = false;
+    for (int32_t i = 0; i < s->ndim; i++) {
+        empty = empty || s->dims[i].n == 0;
+        fits = fits && hr__mul_u64(n, s->dims[i].n, &n);
+    }
+    if (empty ? s->nitems != 0 : !fits || n != s->nitems) {
+        return hr__fail(err, HR_ERR_ARGUMENT,
+                        "copy of %llu items whose loops count others",
+                        (unsigned long long)s->nitems);
+    }
+    return HR_OK;
+}
+
+static hr_status make_tiles(const hr_k_scatter *s, hr_k_tiles *tiles, hr_error *err) {
+    HR__TRY(check(s, err));
+    hr_k_tiles t = {.width = 1};
+    if (s->nitems == 0) {
+        *tiles = t;
+        return HR_OK;
+    }
+    loops l = {.src = s->src, .dst = s->dst};
+    for (int32_t i = 0; i < s->ndim; i++) {
+        add_loop(&l, &s->dims[i]);
+    }
+    sort_loops(&l);
+    l.axes[l.naxes++] = (hr_k_axis){.n = s->itemsize, .src_step = 1, .dst_step = 1};
+    merge_loops(&l);
+    t.width = widen_items(&l);
+    t.src = l.src;
+    t.dst = l.dst;
+
+    bool transposed;
+    hr_k_axis x = take_axis(&l, l.naxes - 1);
+    hr_k_axis y = take_y(&l, &x, t.width, &transposed);
+    choose_tile(&t, &x, &y, transposed);
+    t.nouter = l.naxes;
+    memcpy(t.outer, l.axes, l.naxes * sizeof *l.axes);
+    HR__TRY(number_tiles(&t, x.n, y.n, err));
+    *tiles = t;
+    return HR_OK;
+}
+
+/* A fill is a scatter whose source stands still. */
+static hr_k_scatter fill_as_scatter(const hr_k_fill *fill) {
+    hr_k_scatter s = fill->where;
+    for (int32_t i = 0; i < HR_K_MAX_DIMS; i++) {
+        s.dims[i].src0 = 0;
+        s.dims[i].src_step = 0;
+        s.dims[i].src_list = 0;
+    }
+    return s;
+}
+
+hr_status hr__geometry_tiles(hr__kernel kernel, const void *params, hr_k_tiles *tiles,
+                             hr_error *err) {
+    switch (kernel) {
+    case HR__KERNEL_SCATTER:
+        return make_tiles(params, tiles, err);
+    case HR__KERNEL_FILL: {
+        hr_k_scatter s = fill_as_scatter(params);
+        return make_tiles(&s, tiles, err);
+    }
+    default:
+        return hr__fail(err, HR_ERR_ARGUMENT, "no kernel %d", (int)kernel);
+    }
+}
+
+uint32_t hr__geometry_log_width(const hr_k_tiles *tiles) {
+    return ceil_log2(tiles->width);
+}
