@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/simt_memory.h"
+
+#include <string.h>
+
+#include "core/checked.h"
+
+typedef struct hr__simt_block {
+    struct hr__simt_block *next;
+    uint8_t *data;
+    uint64_t nbytes;
+} block;
+
+void *hr__simt_memory_alloc(hr__simt_memory *m, uint64_t nbytes) {
+    block *b = hr__alloc(m->allocator, sizeof *b);
+    if (b == NULL) {
+        return NULL;
+    }
+    b->data = hr__alloc(m->allocator, nbytes);
+    if (b->data == NULL) {
+        hr__free(m->allocator, b, sizeof *b);
+        return NULL;
+    }
+    memset(b->data, HR__SIMT_POISON, nbytes);
+    b->nbytes = nbytes;
+    b->next = m->blocks;
+    m->blocks = b;
+    return b->data;
+}
+
+static void free_block(hr__simt_memory *m, block **link) {
+    block *b = *link;
+    *link = b->next;
+    hr__free(m->allocator, b->data, b->nbytes);
+    hr__free(m->allocator, b, sizeof *b);
+}
+
+hr_status hr__simt_memory_free(hr__simt_memory *m, void *ptr, hr_error *err) {
+    for (block **link = &m->blocks; *link != NULL; link = &(*link)->next) {
+        if ((*link)->data == ptr) {
+            free_block(m, link);
+            return HR_OK;
+        }
+    }
+    return hr__fail(err, HR_ERR_DEVICE, "freeing %p, which is no allocation", ptr);
+}
+
+void hr__simt_memory_free_all(hr__simt_memory *m) {
+    while (m->blocks != NULL) {
+        free_block(m, &m->blocks);
+    }
+}
+
+hr_status hr__simt_memory_check(const hr__simt_memory *m, uint64_t address,
+                                uint64_t nbytes, const char *what, hr_error *err) {
+    uint64_t end;
+    bool fits = hr__add_u64(address, nbytes, &end);
+    for (const block *b = m->blocks; fits && b != NULL; b = b->next) {
+        uint64_t first = (uint64_t)(uintptr_t)b->data, last = first + b->nbytes;
+        bool overlaps = address < last && first < end;
+        fits = !overlaps || (first <= address && end <= last);
+    }
+    if (!fits) {
+        return hr__fail(err, HR_ERR_DEVICE,
+                        "%s of %llu bytes at 0x%llx leaves its allocation", what,
+                        (unsigned long long)nbytes, (unsigned long long)address);
+    }
+    return HR_OK;
+}
+
+/* Offsets from the first to the last byte that the loops reach on one side. */
+typedef struct extent {
+    int64_t first, last;
+} extent;
+
+static bool widen_by_list(const int64_t *list, uint64_t n, int64_t step, extent *e) {
+    extent sum = {INT64_MAX, INT64_MIN};
+    for (uint64_t k = 0; k < n; k++) {
+        int64_t at;
+        if (!hr__mul_i64(list[k], step, &at)) {
+            return false;
+        }
+        sum.first = at < sum.first ? at : sum.first;
+        sum.last = at > sum.last ? at : sum.last;
+    }
+    return hr__add_i64(e->first, sum.first, &e->first) &&
+           hr__add_i64(e->last, sum.last, &e->last);
+}
+
+static bool widen_by_steps(int64_t start, uint64_t n, int64_t step, extent *e) {
+    int64_t length;
+    if (n - 1 > INT64_MAX || !hr__mul_i64((int64_t)(n - 1), step, &length) ||
+        !hr__add_i64(e->first, start, &e->first) ||
+        !hr__add_i64(e->last, start, &e->last)) {
+        return false;
+    }
+    return length < 0 ? hr__add_i64(e->first, length, &e->first)
+                      : hr__add_i64(e->last, length, &e->last);
+}
+
+static hr_status check_side(const hr__simt_memory *m, const hr_k_scatter *s, bool is_dst,
+                            hr_error *err) {
+    const char *what = is_dst ? "a kernel's write" : "a kernel's read";
+    extent e = {0, 0};
+    bool fits = true;
+    for (int32_t i = 0; fits && i < s->ndim; i++) {
+        const hr_k_dim *d = &s->dims[i];
+        uint64_t list = is_dst ? d->dst_list : d->src_list;
+        int64_t step = is_dst ? d->dst_step : d->src_step;
+        if (list != 0) {
+            uint64_t nbytes;
+            if (!hr__mul_u64(d->n, sizeof(int64_t), &nbytes)) {
+                nbytes = UINT64_MAX;
+            }
+            HR__TRY(hr__simt_memory_check(m, list, nbytes, "a kernel's list", err));
+            fits = widen_by_list((const int64_t *)(uintptr_t)list, d->n, step, &e);
+        } else {
+            fits = widen_by_steps(is_dst ? d->dst0 : d->src0, d->n, step, &e);
+        }
+    }
+    uint64_t nbytes;
+    if (!fits ||
+        !hr__add_u64((uint64_t)e.last - (uint64_t)e.first, s->itemsize, &nbytes)) {
+        return hr__fail(err, HR_ERR_DEVICE, "%s does not fit in memory", what);
+    }
+    return hr__simt_memory_check(m, (is_dst ? s->dst : s->src) + (uint64_t)e.first,
+                                 nbytes, what, err);
+}
+
+hr_status hr__simt_memory_check_kernel(const hr__simt_memory *m, hr__kernel kernel,
+                                       const void *params, hr_error *err) {
+    const hr_k_scatter *s =
+        kernel == HR__KERNEL_FILL ? &((const hr_k_fill *)params)->where : params;
+    if (s->nitems == 0) {
+        return HR_OK;
+    }
+    HR__TRY(check_side(m, s, true, err));
+    return kernel == HR__KERNEL_FILL
+               ? hr__simt_memory_check(m, s->src, s->itemsize, "a kernel's read", err)
+               : check_side(m, s, false, err);
+}

@@ -1,0 +1,37 @@
+/* What the simt device has allocated, and who steps outside.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory that is not from here (a caller's destination) is let pass: the sanitizers know
+ * it better. Not thread-safe. */
+#ifndef HR_DEVICE_SIMT_MEMORY_H
+#define HR_DEVICE_SIMT_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/alloc.h"
+#include "core/error.h"
+#include "cuda/kernel_abi.h"
+#include "device/device.h"
+
+/* New memory holds this byte, so that reading what was never written shows. */
+#define HR__SIMT_POISON 0xCD
+
+typedef struct hr__simt_memory {
+    const hr_allocator *allocator;
+    struct hr__simt_block *blocks;
+} hr__simt_memory;
+
+void *hr__simt_memory_alloc(hr__simt_memory *m, uint64_t nbytes); /* NULL: no memory */
+/* HR_ERR_DEVICE if ptr is not the start of an allocation. */
+hr_status hr__simt_memory_free(hr__simt_memory *m, void *ptr, hr_error *err);
+void hr__simt_memory_free_all(hr__simt_memory *m);
+
+/* HR_ERR_DEVICE if [address, address + nbytes) lies partly inside an allocation. */
+hr_status hr__simt_memory_check(const hr__simt_memory *m, uint64_t address,
+                                uint64_t nbytes, const char *what, hr_error *err);
+/* The same for everything that a kernel will read or write. Reads the lists. */
+hr_status hr__simt_memory_check_kernel(const hr__simt_memory *m, hr__kernel kernel,
+                                       const void *params, hr_error *err);
+
+#endif

@@ -1,0 +1,86 @@
+/* The simt device: who leaves an allocation is told. SPDX-License-Identifier: Apache-2.0
+ */
+#include "simt_fixture.h"
+
+#include <string.h>
+
+static void expect_broken(fixture *f, hr__stream s, const char *message) {
+    hr_error err = HR_ERROR_INIT;
+    hr__devptr p = 0;
+    assert_int_equal(f->ops->stream_sync(f->d, s, &err), HR_ERR_DEVICE);
+    assert_non_null(strstr(err.message, message));
+    err = HR_ERROR_INIT; /* and so on for ever */
+    assert_int_equal(f->ops->alloc(f->d, 16, &p, &err), HR_ERR_DEVICE);
+    assert_non_null(strstr(err.message, message));
+    assert_int_equal(p, 0);
+    f->ops->stream_destroy(f->d, s);
+}
+
+static void a_copy_out_of_bounds_breaks_the_device(void **state) {
+    fixture *f = *state;
+    hr__devptr p;
+    hr__stream s;
+    uint8_t host[65] = {0};
+    OK(alloc(f->d, 64, &p, NULL));
+    OK(stream_create(f->d, &s, NULL));
+    OK(copy_to_device(f->d, s, p, host, 65, NULL));
+    expect_broken(f, s, "a copy's write of 65 bytes");
+}
+
+static void a_kernel_out_of_bounds_breaks_the_device(void **state) {
+    fixture *f = *state;
+    hr__devptr src, dst;
+    hr__stream s;
+    OK(alloc(f->d, 64, &src, NULL));
+    OK(alloc(f->d, 64, &dst, NULL));
+    OK(stream_create(f->d, &s, NULL));
+    hr_k_scatter params = copy_of(src, dst, 16);
+    params.dims[0].src_step = -4;
+    params.dims[0].src0 = 56; /* the last item is one before the first */
+    OK(launch(f->d, s, HR__KERNEL_SCATTER, &params, NULL));
+    expect_broken(f, s, "a kernel's read");
+}
+
+static void a_list_out_of_bounds_breaks_the_device(void **state) {
+    fixture *f = *state;
+    hr__devptr src, dst, list;
+    hr__stream s;
+    const int64_t numbers[] = {0, 15, 16};
+    OK(alloc(f->d, 64, &src, NULL));
+    OK(alloc(f->d, 64, &dst, NULL));
+    OK(alloc(f->d, sizeof numbers, &list, NULL));
+    OK(stream_create(f->d, &s, NULL));
+    hr_k_scatter params = copy_of(src, dst, 2);
+    params.dims[0].dst_list = list;
+    OK(copy_to_device(f->d, s, list, numbers, sizeof numbers, NULL));
+    OK(launch(f->d, s, HR__KERNEL_SCATTER, &params, NULL));
+    OK(stream_sync(f->d, s, NULL));
+    params = copy_of(src, dst, 3);
+    params.dims[0].dst_list = list;
+    OK(launch(f->d, s, HR__KERNEL_SCATTER, &params, NULL));
+    expect_broken(f, s, "a kernel's write");
+}
+
+static void freeing_what_was_not_allocated_breaks_the_device(void **state) {
+    fixture *f = *state;
+    hr__devptr p;
+    hr__stream s;
+    OK(stream_create(f->d, &s, NULL));
+    OK(alloc(f->d, 64, &p, NULL));
+    f->ops->free(f->d, p + 1);
+    expect_broken(f, s, "no allocation");
+}
+
+int main(void) {
+    if (hr__device_find(HR_DEVICE_SIMT) == NULL) {
+        print_message("skipped: this build has no simt device\n");
+        return 0;
+    }
+    const struct CMUnitTest tests[] = {
+        TEST(a_copy_out_of_bounds_breaks_the_device),
+        TEST(a_kernel_out_of_bounds_breaks_the_device),
+        TEST(a_list_out_of_bounds_breaks_the_device),
+        TEST(freeing_what_was_not_allocated_breaks_the_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
