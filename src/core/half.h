@@ -20,13 +20,22 @@ static inline float hr__bits_float(uint32_t bits) {
     return value;
 }
 
+/* x < limit ? a : b, where x and limit are less than 2^31. By masks and signed
+ * comparison, since that is what every vector unit has. */
+static inline uint32_t hr__select_below(uint32_t x, uint32_t limit, uint32_t a,
+                                        uint32_t b) {
+    uint32_t mask = -(uint32_t)((int32_t)x < (int32_t)limit);
+    return (a & mask) | (b & ~mask);
+}
+
 static inline float hr__half_to_float_inline(uint16_t bits) {
     uint32_t x = bits & 0x7FFFU;
     uint32_t normal = (x << 13) + ((127U - 15) << 23);
     uint32_t special = (x << 13) | 0x7F800000; /* infinity, NaN */
     /* x·2^-24, by way of 0.5 whose last place is just that */
     uint32_t denormal = hr__float_bits(hr__bits_float(0x3F000000 + x) - 0.5F);
-    uint32_t r = x < 0x400 ? denormal : x < 0x7C00 ? normal : special;
+    uint32_t r = hr__select_below(x, 0x7C00, normal, special);
+    r = hr__select_below(x, 0x400, denormal, r);
     return hr__bits_float(r | (uint32_t)(bits & 0x8000) << 16);
 }
 
@@ -36,9 +45,10 @@ static inline uint16_t hr__round_to_half(uint32_t x) {
     uint32_t normal = (x - ((127U - 15) << 23) + 0xFFF + odd) >> 13;
     uint32_t denormal = hr__float_bits(hr__bits_float(x) + 0.5F) - 0x3F000000;
     uint32_t payload = x >> 13 & 0x3FF;
-    uint32_t nan = 0x7C00 | (payload == 0 ? 1 : payload);
-    uint32_t large = x > 0x7F800000 ? nan : 0x7C00;
-    uint32_t r = x < 0x38800000 ? denormal : x < 0x47800000 ? normal : large;
+    uint32_t nan = 0x7C00 | hr__select_below(payload, 1, 1, payload);
+    uint32_t r = hr__select_below(x, 0x7F800001, 0x7C00, nan);
+    r = hr__select_below(x, 0x47800000, normal, r);
+    r = hr__select_below(x, 0x38800000, denormal, r);
     return (uint16_t)r;
 }
 

@@ -369,7 +369,7 @@ static void a_child_of_a_busy_process_can_go_on(void **state) {
     for (int i = 0; i < 2; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, strike, &h), 0);
     }
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 30; i++) {
         pid_t pid = fork();
         if (pid == 0) {
             (void)alarm(10);

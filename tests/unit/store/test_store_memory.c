@@ -216,7 +216,7 @@ static void *keep_setting(void *arg) {
         memset(text, 'a' + (int)(n % 26), n);
         (void)snprintf(key, sizeof key, "k%u", i % 4);
         if (i % 3 == 0) {
-            (void)snprintf(key, sizeof key, "%s/%u", (const char *)arg, i % 50000);
+            (void)snprintf(key, sizeof key, "%s/%u", (const char *)arg, i % 3000);
         }
         if (hr__store_set(store, key, text, n, NULL) != HR_OK) {
             return "set";
@@ -298,7 +298,7 @@ static void a_child_finds_the_table_whole(void **state) {
     pthread_t thread;
     static char name[] = "x";
     assert_int_equal(pthread_create(&thread, NULL, keep_setting, name), 0);
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 30; i++) {
         pid_t pid = fork();
         if (pid == 0) {
             _exit(use_in_child());
