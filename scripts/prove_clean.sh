@@ -31,8 +31,7 @@ bootstrap() {
     cp -a /etc/apt/. "$root.part/etc/apt/"
     rm -f "$root.part"/etc/apt/apt.conf.d/docker-*
     cp -a /usr/share/keyrings/. "$root.part/usr/share/keyrings/"
-    cp -aL /etc/ssl/certs/. "$root.part/etc/ssl/certs/"
-    for file in /etc/pip.conf /etc/resolv.conf /etc/hosts; do
+    for file in /etc/ssl/certs/ca-certificates.crt /etc/pip.conf /etc/resolv.conf /etc/hosts; do
         [[ ! -e $file ]] || cp -L "$file" "$root.part$file"
     done
     mv "$root.part" "$root"
@@ -40,7 +39,7 @@ bootstrap() {
 
 # What of the environment leads to package registries.
 network_settings() {
-    env | grep -E '^(https?_proxy|HTTPS?_PROXY|no_proxy|NO_PROXY|PIP_INDEX_URL|PIP_CERT|SSL_CERT_FILE|SSL_CERT_DIR)=' || true
+    env | grep -E '^(https?_proxy|HTTPS?_PROXY|no_proxy|NO_PROXY|PIP_INDEX_URL|PIP_CERT|SSL_CERT_FILE)=' || true
 }
 
 # inside [WRAPPER...] -- COMMAND: run a shell command in the clone.
