@@ -106,12 +106,14 @@ static void dequeue(hr__pool *pool, hr__job *job) {
         return;
     }
     hr__job *before = NULL;
-    hr__job **link = &pool->first;
-    while (*link != job) {
-        before = *link;
-        link = &before->next;
+    for (hr__job *j = pool->first; j != NULL && j != job; j = j->next) {
+        before = j;
     }
-    *link = job->next;
+    if (before != NULL) {
+        before->next = job->next;
+    } else {
+        pool->first = job->next;
+    }
     if (pool->last == job) {
         pool->last = before;
     }
