@@ -53,7 +53,8 @@ static void shape_products_are_checked(void **state) {
 static void errors_keep_to_their_struct_size(void **state) {
     (void)state;
     hr_error err = HR_ERROR_INIT;
-    assert_int_equal(hr__fail(&err, HR_ERR_DATA, "is %d, expected %d", 1, 2), HR_ERR_DATA);
+    assert_int_equal(hr__fail(&err, HR_ERR_DATA, "is %d, expected %d", 1, 2),
+                     HR_ERR_DATA);
     assert_string_equal(err.message, "is 1, expected 2");
     hr__error_add_place(&err, "u", "k", 7);
     hr__error_add_place(&err, "v", "l", 9);

@@ -348,8 +348,8 @@ static void numpy_gives_the_same(void **state) {
         hr_dtype from = type_of(k->from);
         hr_dtype to = type_of(k->to);
         uint8_t src[256];
-        uint8_t want[256];
-        uint8_t got[256];
+        uint8_t want[256] = {0};
+        uint8_t got[256] = {0};
         unhex(k->src, src);
         unhex(k->dst, want);
         hr__dtype_convert(&to, got, &from, src, k->n);

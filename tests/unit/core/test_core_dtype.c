@@ -23,7 +23,7 @@ static hr_dtype parse(const char *text) {
 typedef struct good {
     const char *text;
     hr_kind kind;
-    uint64_t itemsize;
+    uint32_t itemsize;
     hr_byte_order order;
     const char *formatted; /* NULL: as it was */
 } good;

@@ -212,7 +212,7 @@ static void *keep_setting(void *arg) {
     char text[300];
     char key[32];
     for (unsigned i = 0; stop == 0 && i < 1000000; i++) {
-        size_t n = i * 7 % sizeof text;
+        size_t n = i % sizeof text;
         memset(text, 'a' + (int)(n % 26), n);
         (void)snprintf(key, sizeof key, "k%u", i % 4);
         if (i % 3 == 0) {
