@@ -35,8 +35,8 @@ typedef struct hr__device_ops {
      * be closed. */
     hr_status (*enter)(hr__device *d, void **saved, hr_error *err);
     void (*leave)(hr__device *d, void *saved);
-    /* The rest is called between enter and leave. 0 bytes give NULL. Memory is freed after
-     * the work on it was waited for. */
+    /* The rest is called between enter and leave. 0 bytes give NULL. Memory is freed
+     * after the work on it was waited for. */
     hr_status (*alloc)(hr__device *d, uint64_t nbytes, hr__devptr *out, hr_error *err);
     void (*free)(hr__device *d, hr__devptr ptr);
     hr_status (*alloc_pinned)(hr__device *d, uint64_t nbytes, void **out, hr_error *err);
