@@ -6,5 +6,5 @@ folders=()
 for folder in include src cuda cli examples bench tests fuzz; do
     [[ -d $folder ]] && folders+=("$folder")
 done
-find "${folders[@]}" -type f \( -name '*.[ch]' -o -name '*.cu' \) -print0 |
+find "${folders[@]}" -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) -print0 |
     xargs -0 clang-format --dry-run -Werror
