@@ -1,9 +1,10 @@
 /* The words kernels are written in: CUDA's under nvcc, a host's otherwise.
  * SPDX-License-Identifier: Apache-2.0
  *
- * On the host the same file compiles as C++ and hr_simt_run calls the kernel once for
- * each thread, one after the other, blocks and threads in an order drawn from a seed. So
- * a kernel may not lean on an order, nor on threads running in lockstep. */
+ * On the host the same file compiles as C++. hr_simt_run calls the kernel once for each
+ * thread, one after the other; hr_simt_run_lanes runs kernels whose threads wait for each
+ * other. Blocks and threads come in an order drawn from a seed, so a kernel may not lean
+ * on an order, nor on threads running in lockstep. */
 #ifndef HR_CUDA_SIMT_H
 #define HR_CUDA_SIMT_H
 
@@ -24,12 +25,77 @@ template <class T> static __device__ __forceinline__ T *hr_global(uint64_t addre
     return (T *)__cvta_global_to_generic(address);
 }
 
+/* Where a thread waits: told on the host only. */
+struct hr_site {
+    static __device__ __forceinline__ hr_site here() {
+        return {};
+    }
+};
+
+/* The dynamic shared memory. */
+static __device__ __forceinline__ uint8_t *hr_shared() {
+    extern __shared__ hr_u128 hr_shared_memory[];
+    return (uint8_t *)hr_shared_memory;
+}
+
+/* Barriers 1 … 15 of a block, each for the number of threads that all its users give. */
+static __device__ __forceinline__ void hr_barrier_sync(uint32_t barrier,
+                                                       uint32_t nthreads) {
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(nthreads) : "memory");
+}
+static __device__ __forceinline__ void hr_barrier_arrive(uint32_t barrier,
+                                                         uint32_t nthreads) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(nthreads) : "memory");
+}
+
+/* Of all lanes of the warp. */
+static __device__ __forceinline__ uint32_t hr_warp_sum(uint32_t value) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(0xFFFFFFFF, value);
+#else
+    HR_UNROLL
+    for (uint32_t d = 16; d > 0; d >>= 1) {
+        value += __shfl_xor_sync(0xFFFFFFFF, value, d);
+    }
+    return value;
+#endif
+}
+static __device__ __forceinline__ uint32_t hr_warp_min(uint32_t value) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_min_sync(0xFFFFFFFF, value);
+#else
+    HR_UNROLL
+    for (uint32_t d = 16; d > 0; d >>= 1) {
+        value = min(value, __shfl_xor_sync(0xFFFFFFFF, value, d));
+    }
+    return value;
+#endif
+}
+
+static __device__ __forceinline__ uint64_t hr_atomic_max(uint64_t *at, uint64_t value) {
+    return atomicMax((unsigned long long *)at, (unsigned long long)value);
+}
+
+/* A byte of device memory, or 0: one load without a branch. */
+static __device__ __forceinline__ uint32_t hr_load_u8_if(uint64_t address, bool wanted) {
+    uint32_t byte;
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; mov.u32 %0, 0;"
+                 " @p ld.global.u8 %0, [%1]; }"
+                 : "=r"(byte)
+                 : "l"(address), "r"((uint32_t)wanted)
+                 : "memory");
+    return byte;
+}
+static __device__ __forceinline__ void hr_prefetch(uint64_t address) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+}
+
 #else
 
 #define __global__
 #define __device__
 #define __forceinline__ inline
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __grid_constant__
 #define HR_UNROLL
 #define HR_NO_UNROLL
@@ -93,6 +159,8 @@ static void hr_simt_run(void (*kernel)(Params), const Params &params, uint32_t n
         }
     }
 }
+
+#include "simt_intrinsics.h"
 
 #endif
 #endif
