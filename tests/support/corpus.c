@@ -10,7 +10,8 @@
 #include <cmocka.h>
 
 static const char *const column_names[] = {
-    "path", "inner", "class", "dtype", "shape", "compression", "expected_sha256", "note"};
+    "path",  "inner",       "class",          "format",          "dtype", "shape",
+    "block", "compression", "nodata_or_fill", "expected_sha256", "note"};
 #define NCOLUMNS (sizeof column_names / sizeof *column_names)
 
 static uint8_t *read_all(const char *path, size_t *nbytes) {
@@ -75,8 +76,9 @@ bool corpus_next(corpus *c, corpus_row *row) {
     }
     const char *fields[MAX_FIELDS];
     const char **members[NCOLUMNS] = {
-        &row->path,  &row->inner,       &row->klass,           &row->dtype,
-        &row->shape, &row->compression, &row->expected_sha256, &row->note};
+        &row->path,  &row->inner,           &row->klass, &row->format,
+        &row->dtype, &row->shape,           &row->block, &row->compression,
+        &row->fill,  &row->expected_sha256, &row->note};
     size_t n = split(&c->next, fields, MAX_FIELDS);
     for (size_t i = 0; i < NCOLUMNS; i++) {
         *members[i] = c->columns[i] < n ? fields[c->columns[i]] : "";

@@ -8,14 +8,14 @@
 
 /* One row of MANIFEST.tsv; its columns are described in the corpus's README. */
 typedef struct corpus_row {
-    const char *path, *inner, *klass, *dtype, *shape, *compression, *expected_sha256,
-        *note;
+    const char *path, *inner, *klass, *format, *dtype, *shape, *block, *compression,
+        *fill, *expected_sha256, *note;
 } corpus_row;
 
 typedef struct corpus {
     char *text;
     char *next;
-    size_t columns[8];
+    size_t columns[11];
 } corpus;
 
 /* False, with a printed line naming `what` is skipped, when there is no corpus. */
