@@ -22,13 +22,13 @@ typedef struct hr__consolidated hr__consolidated;
 
 typedef struct hr__zarr_node {
     hr_node_kind kind;
-    int32_t format;     /* 2 or 3 */
-    const char *path;   /* in the store, "" = root, no slashes at the ends */
+    int32_t format;   /* 2 or 3 */
+    const char *path; /* in the store, "" = root, no slashes at the ends */
     const char *attributes_json;
     /* Consolidated metadata found at this node (or handed down); NULL without. */
     const hr__consolidated *consolidated;
     /* Arrays: */
-    hr__array array; /* before hr__array_split_raw */
+    hr__array array;                  /* before hr__array_split_raw */
     int64_t chunk_shape[HR_MAX_NDIM]; /* innermost, as hr_node_info gives it */
     int64_t shard_shape[HR_MAX_NDIM];
     bool has_shards; /* also where shards can only be decoded as a whole */

@@ -1,0 +1,151 @@
+/* Fill values of text and bytes. SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "codec/utf8.h"
+#include "core/dtype.h"
+#include "format/zarr/internal.h"
+
+/* Where bytes of a fill value go: nothing is written beyond `capacity`, but all are
+ * counted. */
+typedef struct sink {
+    uint8_t *data;
+    uint64_t capacity;
+    uint64_t n;
+} sink;
+
+static void put(sink *s, uint32_t byte) {
+    if (s->n < s->capacity) {
+        s->data[s->n] = (uint8_t)byte;
+    }
+    s->n++;
+}
+
+static int base64_digit(uint8_t c) {
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *d = c == 0 ? NULL : strchr(digits, c);
+    return d == NULL ? -1 : (int)(d - digits);
+}
+
+/* RFC 4648, with its padding. */
+static bool base64(const uint8_t *text, size_t n, sink *out) {
+    if (n % 4 != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < n; i += 4) {
+        bool last = i + 4 == n;
+        int pad = last && text[i + 3] == '=' ? (text[i + 2] == '=' ? 2 : 1) : 0;
+        uint32_t bits = 0;
+        for (int k = 0; k < 4; k++) {
+            int d = k >= 4 - pad ? 0 : base64_digit(text[i + (size_t)k]);
+            if (d < 0) {
+                return false;
+            }
+            bits = bits << 6 | (uint32_t)d;
+        }
+        for (int k = 0; k < 3 - pad; k++) {
+            put(out, bits >> (16 - 8 * k) & 0xff);
+        }
+    }
+    return true;
+}
+
+/* UTF-8 to little-endian UTF-32. */
+static bool utf32(const uint8_t *text, size_t n, sink *out) {
+    if (!hr__is_utf8(text, n)) {
+        return false;
+    }
+    for (size_t i = 0; i < n;) {
+        uint8_t lead = text[i];
+        size_t used = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+        uint32_t code = used == 1 ? lead : lead & (0x7fU >> used);
+        for (size_t k = 1; k < used; k++) {
+            code = code << 6 | (text[i + k] & 0x3fU);
+        }
+        i += used;
+        put(out, code & 0xff);
+        put(out, code >> 8 & 0xff);
+        put(out, code >> 16);
+        put(out, 0);
+    }
+    return true;
+}
+
+static bool byte_list(json_object *list, sink *out) {
+    for (size_t i = 0; i < json_object_array_length(list); i++) {
+        uint64_t byte;
+        if (!hr__json_u64(json_object_array_get_idx(list, i), &byte) || byte > 255) {
+            return false;
+        }
+        put(out, (uint32_t)byte);
+    }
+    return true;
+}
+
+/* Old files have 0 for every type that is not a number. */
+static bool is_zero(json_object *v) {
+    double d;
+    return hr__json_double(v, &d) && d == 0;
+}
+
+bool hr__zarr_fill_fixed(json_object *value, const hr_dtype *t, uint8_t *item) {
+    sink out = {.data = item, .capacity = t->itemsize};
+    bool ok = is_zero(value);
+    if (json_object_is_type(value, json_type_string)) {
+        const uint8_t *text = (const uint8_t *)json_object_get_string(value);
+        size_t n = (size_t)json_object_get_string_len(value);
+        ok = t->kind == HR_KIND_UNICODE ? utf32(text, n, &out) : base64(text, n, &out);
+    } else if (json_object_is_type(value, json_type_array) &&
+               (t->kind == HR_KIND_VOID || t->kind == HR_KIND_STRING)) {
+        ok = byte_list(value, &out);
+    }
+    /* text is padded with NULs; bytes are all there, or none of them */
+    bool is_text = t->kind == HR_KIND_UNICODE || t->kind == HR_KIND_STRING;
+    return ok && (out.n == t->itemsize || out.n == 0 || (is_text && out.n < t->itemsize));
+}
+
+static bool vlen_text(const uint8_t *text, size_t n, const hr_dtype *t, sink *out) {
+    switch (t->kind) {
+    case HR_KIND_VLEN_BYTES:
+        return base64(text, n, out);
+    case HR_KIND_VLEN_UTF8:
+        for (size_t i = 0; i < n; i++) {
+            put(out, text[i]);
+        }
+        return hr__is_utf8(text, n);
+    default: /* the empty array */
+        return n == 0;
+    }
+}
+
+static bool vlen_bytes(json_object *value, const hr_dtype *t, sink *out) {
+    if (json_object_is_type(value, json_type_string)) {
+        return vlen_text((const uint8_t *)json_object_get_string(value),
+                         (size_t)json_object_get_string_len(value), t, out);
+    }
+    if (!json_object_is_type(value, json_type_array)) {
+        return is_zero(value);
+    }
+    if (t->kind == HR_KIND_VLEN_BYTES) {
+        return byte_list(value, out);
+    }
+    return t->kind == HR_KIND_VLEN_ARRAY && json_object_array_length(value) == 0;
+}
+
+hr_status hr__zarr_fill_vlen(json_object *value, const hr_dtype *t, hr__arena *arena,
+                             hr_vlen *item, bool *ok, hr_error *err) {
+    sink out = {0};
+    *ok = vlen_bytes(value, t, &out);
+    if (!*ok || out.n == 0) {
+        return HR_OK;
+    }
+    out.data = hr__arena_alloc(arena, out.n);
+    if (out.data == NULL) {
+        return hr__fail_memory(err, out.n);
+    }
+    out.capacity = out.n;
+    out.n = 0;
+    (void)vlen_bytes(value, t, &out);
+    *item = (hr_vlen){.data = out.data, .nbytes = out.n};
+    return HR_OK;
+}
