@@ -12,8 +12,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BIN = os.environ.get("HEADRACE_BIN", str(ROOT / "build" / "cli" / "headrace"))
 
 # "ci" tries the same examples every time; "dev" (the default) looks for new ones.
-hypothesis.settings.register_profile("ci", derandomize=True, deadline=None)
-hypothesis.settings.register_profile("dev", deadline=None, print_blob=True)
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, database=None)
+hypothesis.settings.register_profile("dev", deadline=None, database=None, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 

@@ -178,7 +178,7 @@ def zarr_python(draw, folder):
                                   zarr_format=version, **options)
         whole = put(draw, array, data, chunks, rng)
         data = array[...] if whole is None else whole
-    return Written(path, np.asarray(data), inner, f"zarr-python {dtype} {shape} {chunks} {options}")
+    return Written(path, np.asarray(data, dtype=dtype), inner, f"zarr-python {dtype} {shape} {chunks} {options}")
 
 
 def bytes_codec(draw):
@@ -252,11 +252,12 @@ def apply(selection, data, chunks):
     if isinstance(selection, Mask):
         return data[selection.array.astype(bool).reshape(data.shape)]
     if isinstance(selection, Blocks):
-        return data[tuple(slice(b.start * n, b.stop * n) for b, n in zip(selection.axes, chunks))]
+        return data[(..., *(slice(b.start * n, b.stop * n)
+                            for b, n in zip(selection.axes, chunks)))]
     for axis in reversed(range(len(selection))):  # one axis at a time: the outer product
         index = selection[axis]
         index = np.array(index, dtype=np.int64) if isinstance(index, list) else index
-        data = data[(slice(None),) * axis + (index,)]
+        data = data[(slice(None),) * axis + (index, ...)]  # "..." keeps it an array
     return data
 
 

@@ -104,7 +104,8 @@ def test_array_is_described(row, results, cli):
     assert result.returncode == 0, result.stderr.decode()
     info = json.loads(result.stdout)
     assert info["kind"] == "array"
-    assert info["format"] == row["format"]
+    both = (place(row) / "zarr.json").exists()  # a folder with v2 metadata beside v3's
+    assert info["format"] == ("zarr3" if both else row["format"])
     assert info["shape"] == json.loads(row["shape"])
 
 

@@ -4,6 +4,7 @@ Random arrays from zarr-python and tensorstore, read through the library and thr
 command. SPDX-License-Identifier: Apache-2.0
 """
 
+import os
 import tempfile
 
 import hypothesis
@@ -34,6 +35,8 @@ def bits(array):
 
 
 def bounded(examples):
+    """So many examples, times HEADRACE_EXAMPLES."""
+    examples *= int(os.environ.get("HEADRACE_EXAMPLES", "1"))
     return hypothesis.settings(max_examples=examples, suppress_health_check=[
         hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.function_scoped_fixture,
         hypothesis.HealthCheck.data_too_large])
@@ -49,8 +52,8 @@ def destination(draw, shape, dtype):
     if kind in "CF":
         return np.empty(shape, dtype, order=kind)
     if kind == "backwards":
-        return np.empty(shape, dtype)[(slice(None, None, -1),) * len(shape)]
-    return np.zeros(tuple(2 * n + 1 for n in shape), dtype)[(slice(1, None, 2),) * len(shape)]
+        return np.empty(shape, dtype)[(..., *(slice(None, None, -1),) * len(shape))]
+    return np.zeros([2 * n + 1 for n in shape], dtype)[(..., *(slice(1, None, 2),) * len(shape))]
 
 
 @bounded(150)

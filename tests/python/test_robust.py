@@ -72,8 +72,8 @@ def test_a_flipped_bit_never_crashes(context, name):
         with one_chunk(context, CODECS[name], bytes(bad)) as array:
             try:
                 assert array.read().shape == VALUES.shape
-            except HeadraceError as error:
-                assert error.status in BAD and error.message
+            except HeadraceError as error:  # a header may now name something unknown
+                assert error.status in BAD | {"UNSUPPORTED"} and error.message
 
 
 def test_a_checksum_finds_every_flipped_bit(context):
