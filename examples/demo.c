@@ -90,14 +90,20 @@ static void print_info(const hr_node_info *info) {
     printf("codecs       %s\n", info->codecs_json);
 }
 
+static int names_codec(const char *json, const char *name) {
+    char v2[80];
+    char v3[80];
+    snprintf(v2, sizeof v2, "\"id\":\"%s\"", name);
+    snprintf(v3, sizeof v3, "\"name\":\"%s\"", name);
+    return strstr(json, v2) != NULL || strstr(json, v3) != NULL;
+}
+
 /* Where each codec that the metadata names runs. */
 static void print_places(const hr_node_info *info, int on_gpu) {
     hr_codec_support codec;
-    char quoted[64];
     for (size_t i = 0; hr_codec_list(i, &codec); i++) {
-        snprintf(quoted, sizeof quoted, "\"%s\"", codec.name);
-        if (strstr(info->codecs_json, quoted)) {
-            printf("  %-10s decoded on the %s (%s)\n", codec.name,
+        if (names_codec(info->codecs_json, codec.name)) {
+            printf("  %-18s decoded on the %s (%s)\n", codec.name,
                    on_gpu && codec.on_cuda ? "GPU" : "host", codec.library);
         }
     }
