@@ -70,21 +70,20 @@ static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
 
 /* --- metadata --- */
 
-/* Position of a text in a list that ends with NULL; `absent` for no text at all. */
+/* Position of a text in a list that ends with NULL, −1 where there is no text at all. */
 static hr_status choose(const hr__codec_parse *p, const char *member,
-                        const char *const *names, int absent, int *out, hr_error *err) {
+                        const char *const *names, int *out, hr_error *err) {
     json_object *value = hr__json_get(p->config, member);
-    for (int i = 0; value != NULL && names[i] != NULL; i++) {
-        if (hr__json_is(value, names[i])) {
-            *out = i;
-            return HR_OK;
+    int i = -1;
+    if (value != NULL) {
+        for (i = 0; names[i] != NULL && !hr__json_is(value, names[i]); i++) {
+        }
+        if (names[i] == NULL) {
+            return hr__fail(err, HR_ERR_METADATA, "%s is %s", member,
+                            json_object_to_json_string(value));
         }
     }
-    if (value != NULL) {
-        return hr__fail(err, HR_ERR_METADATA, "%s is %s", member,
-                        json_object_to_json_string(value));
-    }
-    *out = absent;
+    *out = i;
     return HR_OK;
 }
 
@@ -120,10 +119,12 @@ static hr_status parse_cast(const hr__codec_parse *p, const hr_dtype *stored,
     static const char *const roundings[] = {"nearest-even",     "towards-zero",
                                             "towards-positive", "towards-negative",
                                             "nearest-away",     NULL};
-    static const char *const ranges[] = {"", "clamp", "wrap", NULL};
-    int rounding = HR__NEAREST_EVEN, out_of_range = HR__RANGE_FAIL;
-    HR__TRY(choose(p, "rounding", roundings, HR__NEAREST_EVEN, &rounding, err));
-    HR__TRY(choose(p, "out_of_range", ranges, HR__RANGE_FAIL, &out_of_range, err));
+    static const char *const ranges[] = {"clamp", "wrap", NULL};
+    int rounding = -1, range = -1;
+    HR__TRY(choose(p, "rounding", roundings, &rounding, err));
+    HR__TRY(choose(p, "out_of_range", ranges, &range, err));
+    rounding = rounding < 0 ? HR__NEAREST_EVEN : rounding;
+    int out_of_range = range < 0 ? HR__RANGE_FAIL : HR__RANGE_CLAMP + range;
     if (out_of_range == HR__RANGE_WRAP && stored->kind != HR_KIND_INT &&
         stored->kind != HR_KIND_UINT) {
         return hr__fail(err, HR_ERR_METADATA,

@@ -101,6 +101,20 @@ hr_status chain_decode_in_place(chain_runner *r, const void *src, size_t src_nby
     return decode(r, src, src_nbytes, NULL);
 }
 
+uint8_t *unhex(const char *text, size_t *nbytes) {
+    size_t n = strlen(text) / 2;
+    uint8_t *bytes = malloc(n > 0 ? n : 1);
+    assert_non_null(bytes);
+    for (size_t i = 0; i < n; i++) {
+        const char pair[3] = {text[2 * i], text[2 * i + 1], '\0'};
+        char *end;
+        bytes[i] = (uint8_t)strtoul(pair, &end, 16);
+        assert_ptr_equal(end, pair + 2);
+    }
+    *nbytes = n;
+    return bytes;
+}
+
 uint8_t *chain_flatten(const chain_runner *r, size_t *nbytes) {
     size_t n = r->out_nbytes / sizeof(hr_vlen), total = 0;
     hr_vlen element;

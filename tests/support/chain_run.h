@@ -33,6 +33,9 @@ void chain_close(chain_runner *r);
 hr_status chain_decode(chain_runner *r, const void *src, size_t src_nbytes);
 hr_status chain_decode_in_place(chain_runner *r, const void *src, size_t src_nbytes);
 
+/* Bytes of hexadecimal text; malloc'ed. */
+uint8_t *unhex(const char *text, size_t *nbytes);
+
 /* Elements of variable length, as the corpus hashes them: each a 32-bit length and its
  * bytes. malloc'ed. */
 uint8_t *chain_flatten(const chain_runner *r, size_t *nbytes);
