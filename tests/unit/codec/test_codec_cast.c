@@ -285,7 +285,7 @@ static void doubles_round_to_integers(void **state) {
                       .rounding = m < 4 ? modes[m].rounding : HR__NEAREST_AWAY};
         (void)fesetround(m < 4 ? modes[m].mode : FE_TONEAREST);
         volatile double v = x;
-        volatile double rounded = m < 4 ? rint(v) : round(v);
+        volatile double rounded = m < 4 ? (double)llrint(v) : round(v);
         (void)fesetround(FE_TONEAREST);
         double want = rounded;
         int32_t got = 77;
