@@ -2,6 +2,8 @@
  */
 #include <stdio.h>
 
+#include <zlib.h>
+
 #include <headrace/context.h>
 
 #include "support/chain_run.h"
@@ -172,6 +174,43 @@ static void sizes_of_stages_are_checked(void **state) {
     chain_close(&r);
 }
 
+/* zlib of n bytes; malloc'ed. */
+static uint8_t *deflated(const uint8_t *data, size_t n, int level, size_t *packed_n) {
+    uLongf room = compressBound(n);
+    uint8_t *packed = malloc(room);
+    assert_non_null(packed);
+    assert_int_equal(compress2(packed, &room, data, n, level), Z_OK);
+    *packed_n = room;
+    return packed;
+}
+
+static void stages_of_unknown_size_grow(void **state) {
+    (void)state;
+    chain_runner r = {0};
+    const size_t n = 1 << 20;
+    uint8_t *zeros = calloc(n, 1);
+    assert_non_null(zeros);
+    size_t stored_n, packed_n;
+    uint8_t *stored = deflated(zeros, n, 0, &stored_n);
+    uint8_t *packed = deflated(stored, stored_n, 9, &packed_n);
+    assert_true(packed_n < 10000); /* so that the first guess is far too small */
+    CHUNK(&r, "|u1", 1 << 20);
+    assert_opens(chain_open_v2(&r, "[{\"id\":\"zlib\"}]", "{\"id\":\"zlib\"}"), &r);
+    assert_chain_gives(&r, packed, packed_n, zeros, n);
+    assert_opens(chain_open_v3(&r, "[\"bytes\",\"numcodecs.zlib\",\"numcodecs.zlib\"]"),
+                 &r);
+    assert_chain_gives(&r, packed, packed_n, zeros, n);
+    /* but not without end: this is no zlib stream of a chunk of 4 bytes */
+    CHUNK(&r, "|u1", 4);
+    assert_opens(chain_open_v3(&r, "[\"bytes\",\"numcodecs.zlib\",\"numcodecs.zlib\"]"),
+                 &r);
+    assert_int_equal(chain_decode(&r, packed, packed_n), HR_ERR_DATA);
+    free(zeros);
+    free(stored);
+    free(packed);
+    chain_close(&r);
+}
+
 static void elements_of_variable_length_need_a_codec(void **state) {
     (void)state;
     chain_runner r = {0};
@@ -269,6 +308,7 @@ int main(void) {
         cmocka_unit_test(v3_understands_names_of_numcodecs),
         cmocka_unit_test(long_chains_are_refused),
         cmocka_unit_test(sizes_of_stages_are_checked),
+        cmocka_unit_test(stages_of_unknown_size_grow),
         cmocka_unit_test(elements_of_variable_length_need_a_codec),
         cmocka_unit_test(bytes_need_endian_where_it_matters),
         cmocka_unit_test(bytes_leave_the_stored_order),
