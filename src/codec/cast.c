@@ -142,7 +142,9 @@ static bool store_float(const hr__cast *c, const number *x, uint8_t *to) {
             bits = infinity;
         }
     }
-    bits |= (uint64_t)x->negative << (f.precision - 1 + f.exponent_bits);
+    if (x->negative) {
+        bits |= infinity + (1ULL << (f.precision - 1)); /* the bit above the exponent */
+    }
     memcpy(to, &bits, c->to.itemsize);
     return true;
 }

@@ -1,5 +1,4 @@
-/* categorize (numcodecs): labels stored as their numbers. SPDX-License-Identifier:
- * Apache-2.0
+/* categorize (numcodecs): labels stored as numbers. SPDX-License-Identifier: Apache-2.0
  *
  * 1 is the first label; a number without a label is the empty text. */
 #include <string.h>

@@ -62,9 +62,9 @@ struct hr__codec_type;
 /* One codec of one array: immutable once parsed, shared by all threads. */
 typedef struct hr__codec {
     const struct hr__codec_type *type;
-    const char *name; /* as the metadata spells it, for messages */
-    hr__spec decoded; /* what decode produces */
-    hr__spec encoded; /* what decode takes */
+    const char *name;   /* as the metadata spells it, for messages */
+    hr__spec decoded;   /* what decode produces */
+    hr__spec encoded;   /* what decode takes */
     const void *config; /* the codec's own, in the array's arena */
 } hr__codec;
 
@@ -90,7 +90,7 @@ typedef struct hr__codec_parse {
  * where codec->decoded.nbytes is known, else the room there is. The codec sets out and
  * out_nbytes: out == dst, or a place inside src for codecs that only strip bytes. */
 typedef struct hr__decode {
-    hr__worker *worker;   /* per-thread contexts and scratch */
+    hr__worker *worker;    /* per-thread contexts and scratch */
     struct hr__heap *heap; /* for elements of VLEN kinds; NULL elsewhere */
     bool skip_checksums;
     const uint8_t *src;
@@ -103,13 +103,13 @@ typedef struct hr__decode {
 } hr__decode;
 
 typedef struct hr__codec_type {
-    const char *name;             /* "zstd" */
-    const char *const *v2_ids;    /* NULL-terminated, or NULL: not in v2 */
-    const char *const *v3_names;  /* NULL-terminated, or NULL: not in v3; "numcodecs.<v2 id>"
-                                     is understood for every v2 id besides */
-    hr__codec_class klass;        /* in v3; in v2 every codec may stand as filter or
-                                     compressor */
-    const char *library;          /* "libzstd", or "built in" */
+    const char *name;            /* "zstd" */
+    const char *const *v2_ids;   /* NULL-terminated, or NULL: not in v2 */
+    const char *const *v3_names; /* NULL-terminated, or NULL: not in v3; "numcodecs.<v2
+                                    id>" is understood for every v2 id besides */
+    hr__codec_class klass;       /* in v3; in v2 every codec may stand as filter or
+                                    compressor */
+    const char *library;         /* "libzstd", or "built in" */
     hr_status (*parse)(hr__codec_parse *p, hr_error *err);
     /* Malformed input gives HR_ERR_DATA or HR_ERR_CHECKSUM and a message with the sizes;
      * never reads or writes outside src and dst; time linear in src + dst. Output

@@ -79,7 +79,8 @@ static uint64_t take_bits(const uint8_t *packed, uint64_t at, unsigned width) {
     while (have < width) {
         unsigned offset = (unsigned)(at % 8), n = 8 - offset;
         n = n < width - have ? n : width - have;
-        bits |= (uint64_t)(packed[at / 8] >> offset & ((1u << n) - 1)) << have;
+        uint64_t byte = packed[at / 8];
+        bits |= (byte >> offset & ((1u << n) - 1)) << have;
         have += n;
         at += n;
     }
@@ -99,6 +100,12 @@ static void unpack(const config *c, uint8_t *dst, const uint8_t *packed) {
     if (c->width == 8 * c->component_nbytes) {
         if (c->packed_nbytes > 0) {
             memcpy(dst, packed, c->packed_nbytes);
+        }
+        return;
+    }
+    if (c->width == 1 && c->component_nbytes == 1 && !c->is_signed) {
+        for (uint64_t i = 0; i < c->ncomponents; i++) {
+            dst[i] = (uint8_t)((packed[i / 8] >> i % 8 & 1) << c->first_bit);
         }
         return;
     }

@@ -1,5 +1,4 @@
-/* fixedscaleoffset and scale_offset: x / scale + offset. SPDX-License-Identifier:
- * Apache-2.0
+/* fixedscaleoffset, scale_offset: x / scale + offset. SPDX-License-Identifier: Apache-2.0
  *
  * Items are turned into a working type block by block: double, float, or 64-bit integers.
  * Both steps are rounded to the type whose arithmetic the codec prescribes. */
@@ -59,15 +58,16 @@ static void scale_small(const config *c, float *x, size_t n, float (*round)(floa
 /* Exact, or the index of the first item that has no exact result. */
 static size_t scale_i64(const config *c, int64_t *x, size_t n) {
     for (size_t i = 0; i < n; i++) {
-        int64_t quotient;
+        int64_t quotient = x[i];
         if (c->int_scale == -1) {
             if (__builtin_sub_overflow(0, x[i], &quotient)) {
                 return i;
             }
-        } else if (x[i] % c->int_scale != 0) {
-            return i;
-        } else {
+        } else if (c->int_scale != 1) { /* division is slow */
             quotient = x[i] / c->int_scale;
+            if (quotient * c->int_scale != x[i]) {
+                return i;
+            }
         }
         if (__builtin_add_overflow(quotient, c->int_offset, &x[i])) {
             return i;
@@ -78,9 +78,9 @@ static size_t scale_i64(const config *c, int64_t *x, size_t n) {
 
 static size_t scale_u64(const config *c, uint64_t *x, size_t n) {
     for (size_t i = 0; i < n; i++) {
-        uint64_t item = x[i];
-        if (item % c->uint_scale != 0 ||
-            __builtin_add_overflow(item / c->uint_scale, c->uint_offset, &x[i])) {
+        uint64_t quotient = c->uint_scale == 1 ? x[i] : x[i] / c->uint_scale;
+        if (quotient * c->uint_scale != x[i] ||
+            __builtin_add_overflow(quotient, c->uint_offset, &x[i])) {
             return i;
         }
     }

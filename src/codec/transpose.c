@@ -5,13 +5,15 @@
 #include "core/checked.h"
 #include "core/json.h"
 
-/* The walk over the decoded items in their order: lengths, and steps in src in bytes.
- * Axes of length 1 are left out, neighbours that are contiguous in src are merged. */
+/* The walk over the decoded items: lengths, and steps on both sides in bytes, in the
+ * order of the decoded axes. Axes of length 1 are left out, neighbours that are
+ * contiguous in src are merged. */
 typedef struct walk {
     int32_t ndim;
     uint64_t itemsize;
     int64_t shape[HR_MAX_NDIM];
-    int64_t step[HR_MAX_NDIM];
+    int64_t from_step[HR_MAX_NDIM];
+    int64_t to_step[HR_MAX_NDIM];
 } walk;
 
 static hr_status parse_order(const hr__codec_parse *p, int32_t *order, hr_error *err) {
@@ -43,18 +45,35 @@ static hr_status parse_order(const hr__codec_parse *p, int32_t *order, hr_error 
     return HR_OK;
 }
 
-static void append_axis(walk *w, int64_t length, int64_t step) {
+static void append_axis(walk *w, int64_t length, int64_t from_step) {
     int32_t last = w->ndim - 1;
     if (length == 1) {
         return;
     }
-    if (last >= 0 && w->step[last] == length * step) {
+    if (last >= 0 && w->from_step[last] == length * from_step) {
         w->shape[last] *= length;
-        w->step[last] = step;
+        w->from_step[last] = from_step;
         return;
     }
     w->shape[w->ndim] = length;
-    w->step[w->ndim++] = step;
+    w->from_step[w->ndim++] = from_step;
+}
+
+/* Put the axis with the smallest step in src next to the last, which is contiguous in
+ * dst: the cache lines of src are then used up while they are at hand. */
+static void order_axes(walk *w) {
+    int32_t last = w->ndim - 1, axis = 0;
+    for (int32_t i = 0; i < last; i++) {
+        axis = w->from_step[i] < w->from_step[axis] ? i : axis;
+    }
+    for (; axis < last - 1; axis++) {
+        int64_t *const steps[] = {w->shape, w->from_step, w->to_step};
+        for (int i = 0; i < 3; i++) {
+            int64_t moved = steps[i][axis];
+            steps[i][axis] = steps[i][axis + 1];
+            steps[i][axis + 1] = moved;
+        }
+    }
 }
 
 static hr_status parse_transpose(hr__codec_parse *p, hr_error *err) {
@@ -84,6 +103,13 @@ static hr_status parse_transpose(hr__codec_parse *p, hr_error *err) {
     for (int32_t i = 0; i < codec->decoded.ndim; i++) {
         append_axis(w, codec->decoded.shape[i], step[i]);
     }
+    int32_t last = w->ndim - 1;
+    if (last >= 0 && w->from_step[last] == (int64_t)w->itemsize) {
+        w->itemsize *= (uint64_t)w->shape[last]; /* whole rows move together */
+        w->ndim = last;
+    }
+    hr__strides_c(w->ndim, w->shape, w->itemsize, w->to_step);
+    order_axes(w);
     return HR_OK;
 }
 
@@ -127,19 +153,41 @@ static void gather(uint64_t itemsize, uint8_t *dst, const uint8_t *src, int64_t 
     }
 }
 
-static void transpose(const walk *w, uint8_t *dst, const uint8_t *src, size_t nbytes) {
+#define TILE_NELEMS                                                                      \
+    8 /* a step of a power of two puts all lines of src into one cache set */
+
+/* The last two axes, in strips of the last. */
+static void transpose_plane(const walk *w, uint8_t *dst, const uint8_t *src) {
     int32_t last = w->ndim - 1;
+    int64_t nrows = last > 0 ? w->shape[last - 1] : 1, ncolumns = w->shape[last];
+    for (int64_t column = 0; column < ncolumns; column += TILE_NELEMS) {
+        int64_t n = ncolumns - column < TILE_NELEMS ? ncolumns - column : TILE_NELEMS;
+        uint8_t *to = dst + column * w->to_step[last];
+        const uint8_t *from = src + column * w->from_step[last];
+        for (int64_t row = 0; row < nrows; row++) {
+            gather(w->itemsize, to, from, n, w->from_step[last]);
+            if (last > 0) {
+                to += w->to_step[last - 1];
+                from += w->from_step[last - 1];
+            }
+        }
+    }
+}
+
+static void transpose(const walk *w, uint8_t *dst, const uint8_t *src) {
     int64_t at[HR_MAX_NDIM] = {0};
-    size_t row = (size_t)w->shape[last] * w->itemsize;
-    for (size_t done = 0; done < nbytes; done += row) {
-        gather(w->itemsize, dst + done, src, w->shape[last], w->step[last]);
-        for (int32_t i = last - 1; i >= 0; i--) {
-            src += w->step[i];
-            if (++at[i] < w->shape[i]) {
+    int32_t axis = 0;
+    while (axis >= 0) {
+        transpose_plane(w, dst, src);
+        for (axis = w->ndim - 3; axis >= 0; axis--) {
+            dst += w->to_step[axis];
+            src += w->from_step[axis];
+            if (++at[axis] < w->shape[axis]) {
                 break;
             }
-            src -= w->step[i] * w->shape[i];
-            at[i] = 0;
+            dst -= w->to_step[axis] * w->shape[axis];
+            src -= w->from_step[axis] * w->shape[axis];
+            at[axis] = 0;
         }
     }
 }
@@ -151,11 +199,11 @@ static hr_status decode_transpose(const hr__codec *codec, hr__decode *d, hr_erro
                         d->src_nbytes, (unsigned long long)codec->decoded.nbytes);
     }
     d->out_nbytes = d->src_nbytes;
-    if (w->ndim == 0 || (w->ndim == 1 && w->step[0] == (int64_t)w->itemsize)) {
+    if (w->ndim == 0) {
         d->out = d->src;
         return HR_OK;
     }
-    transpose(w, d->dst, d->src, d->src_nbytes);
+    transpose(w, d->dst, d->src);
     d->out = d->dst;
     return HR_OK;
 }

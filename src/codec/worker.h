@@ -22,11 +22,11 @@ typedef struct hr__slot {
 typedef struct hr__worker {
     const hr_allocator *allocator;
     hr__slot slots[HR__NSLOTS];
-    int level; /* current nesting of chains */
+    int level;                                /* current nesting of chains */
     hr__scratch stage[HR__SCRATCH_LEVELS][2]; /* ping-pong between codecs */
     hr__scratch part[HR__SCRATCH_LEVELS];     /* a codec's own: Blosc blocks before
                                                  un-shuffling, a decoded inner chunk */
-    hr__scratch read; /* encoded bytes */
+    hr__scratch read;                         /* encoded bytes */
 } hr__worker;
 
 void hr__worker_init(hr__worker *w, const hr_allocator *a);
