@@ -1,0 +1,187 @@
+/* Command line options. SPDX-License-Identifier: Apache-2.0 */
+#include "args.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+
+enum { OPT_DEVICE = 256, OPT_STRICT, OPT_JSON, OPT_THREADS, OPT_NO_COLOR };
+
+static const struct option long_options[] = {
+    {"select", required_argument, NULL, 's'},
+    {"output", required_argument, NULL, 'o'},
+    {"repeats", required_argument, NULL, 'n'},
+    {"device", required_argument, NULL, OPT_DEVICE},
+    {"strict", no_argument, NULL, OPT_STRICT},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"threads", required_argument, NULL, OPT_THREADS},
+    {"quiet", no_argument, NULL, 'q'},
+    {"no-color", no_argument, NULL, OPT_NO_COLOR},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
+};
+
+const char cli_general_options[] =
+    "General options:\n"
+    "  --threads N     worker threads (default: one per core)\n"
+    "  -q, --quiet     no progress bar and no warnings\n"
+    "  --no-color      no colours, as when NO_COLOR is set\n"
+    "  -h, --help      this text\n"
+    "  -V, --version   print the version\n";
+
+static int parse_count(const char *what, const char *text, uint32_t high, uint32_t *out) {
+    char *end = NULL;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0 || value < 1 ||
+        value > (long long)high) {
+        return cli_usage_error("%s wants a number from 1 to %u, not '%s'", what, high,
+                               text);
+    }
+    *out = (uint32_t)value;
+    return CLI_OK;
+}
+
+static int parse_log_level(const char *text, cli_args *args) {
+    static const char *const names[] = {"error", "warning", "info", "debug"};
+    args->log_off = strcmp(text, "off") == 0;
+    if (args->log_off) {
+        return CLI_OK;
+    }
+    for (int i = 0; i < 4; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            args->log_level = (hr_log_level)i;
+            return CLI_OK;
+        }
+    }
+    return cli_usage_error("HEADRACE_LOG is off, error, warning, info or debug, not '%s'",
+                           text);
+}
+
+int cli_args_init(cli_args *args) {
+    *args = (cli_args){
+        .repeats = 5, .device = {.type = HR_DEVICE_CPU}, .log_level = HR_LOG_WARNING};
+    const char *no_color = getenv("NO_COLOR");
+    args->no_color = no_color != NULL && no_color[0] != '\0';
+    int rc = CLI_OK;
+    const char *threads = getenv("HEADRACE_THREADS");
+    if (threads != NULL && threads[0] != '\0') {
+        rc = parse_count("HEADRACE_THREADS", threads, 4096, &args->nthreads);
+    }
+    const char *log = getenv("HEADRACE_LOG");
+    if (rc == CLI_OK && log != NULL && log[0] != '\0') {
+        rc = parse_log_level(log, args);
+    }
+    return rc;
+}
+
+static int parse_device(const char *text, hr_device *device) {
+    hr_error err = HR_ERROR_INIT;
+    if (hr_device_parse(text, device, &err) != HR_OK) {
+        return cli_report(&err);
+    }
+    return CLI_OK;
+}
+
+/* What a command must take for an option to be right; 0 = every command. */
+static unsigned option_needs(int option) {
+    switch (option) {
+    case 's':
+        return CLI_TAKES_SELECTION;
+    case 'o':
+        return CLI_TAKES_OUTPUT;
+    case 'n':
+        return CLI_TAKES_REPEATS;
+    case OPT_DEVICE:
+        return CLI_TAKES_DEVICE;
+    case OPT_STRICT:
+        return CLI_TAKES_STRICT;
+    case OPT_JSON:
+        return CLI_TAKES_JSON;
+    default:
+        return 0;
+    }
+}
+
+static int take_option(int option, cli_args *args) {
+    switch (option) {
+    case 's':
+        args->selection = optarg;
+        break;
+    case 'o':
+        args->output = optarg;
+        break;
+    case 'n':
+        return parse_count("-n", optarg, 1000000, &args->repeats);
+    case OPT_DEVICE:
+        return parse_device(optarg, &args->device);
+    case OPT_STRICT:
+        args->strict = true;
+        break;
+    case OPT_JSON:
+        args->json = true;
+        break;
+    case OPT_THREADS:
+        return parse_count("--threads", optarg, 4096, &args->nthreads);
+    case 'q':
+        args->quiet = true;
+        break;
+    case OPT_NO_COLOR:
+        args->no_color = true;
+        break;
+    case 'h':
+        args->help = true;
+        break;
+    default:
+        args->version = true;
+        break;
+    }
+    return CLI_OK;
+}
+
+/* `argument` is where getopt stopped: the option itself unless it is a short one, which
+ * can stand among others, or a known one, whose value can come after it. */
+static int unknown_option(int option, const char *argument) {
+    char letter[] = {'-', (char)optopt, '\0'};
+    const char *dashes = "";
+    const char *name = option == '?' && optopt > 0 && optopt < 256 ? letter : argument;
+    for (const struct option *o = long_options; o->name != NULL; o++) {
+        if (o->val == option) {
+            dashes = "--";
+            name = o->name;
+        }
+    }
+    return cli_usage_error("option '%s%s' is not known here; see 'headrace help'", dashes,
+                           name);
+}
+
+int cli_args_parse(int argc, char **argv, unsigned takes, bool stop_at_command,
+                   cli_args *args) {
+    const char *short_options = stop_at_command ? "+:s:o:n:qhV" : ":s:o:n:qhV";
+    optind = 0; /* start anew, with the order of this call */
+    opterr = 0;
+    for (;;) {
+        int option = getopt_long(argc, argv, short_options, long_options, NULL);
+        if (option == -1) {
+            break;
+        }
+        if (option == ':') {
+            return cli_usage_error("option '%s' wants a value", argv[optind - 1]);
+        }
+        unsigned needs = option_needs(option);
+        if (option == '?' || (takes & needs) != needs) {
+            return unknown_option(option, argv[optind - 1]);
+        }
+        int rc = take_option(option, args);
+        if (rc != CLI_OK) {
+            return rc;
+        }
+    }
+    args->positional = argv + optind;
+    args->npositional = argc - optind;
+    return CLI_OK;
+}

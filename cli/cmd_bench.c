@@ -1,0 +1,107 @@
+/* headrace bench: how fast an array reads. SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cli.h"
+#include "json.h"
+#include "progress.h"
+#include "reader.h"
+#include "report.h"
+#include "text.h"
+
+static int compare(const void *a, const void *b) {
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static int run_reads(cli *c, cli_reader *reader, double *seconds) {
+    int rc = CLI_OK;
+    cli_progress progress;
+    cli_progress_begin(&progress, c->args.quiet, "bench", c->args.repeats);
+    for (uint32_t i = 0; rc == CLI_OK && i < c->args.repeats; i++) {
+        reader->seconds = 0;
+        rc = cli_reader_read(reader, &reader->selection);
+        seconds[i] = reader->seconds;
+        cli_progress_update(&progress, i + 1);
+    }
+    cli_progress_end(&progress);
+    return rc;
+}
+
+static void print_json(const cli_reader *reader, const hr_batch_stats *stats,
+                       double median, double best) {
+    json_object *object = json_object_new_object();
+    double nbytes = (double)reader->read_nbytes;
+    json_object_object_add(object, "seconds", json_object_new_double(median));
+    json_object_object_add(object, "best_seconds", json_object_new_double(best));
+    json_object_object_add(object, "gb_per_s",
+                           json_object_new_double(nbytes / median * 1e-9));
+    json_object_object_add(object, "nbytes", json_object_new_uint64(reader->read_nbytes));
+    json_object_object_add(object, "encoded_nbytes",
+                           json_object_new_uint64(stats->read_nbytes));
+    json_object_object_add(object, "chunks", json_object_new_uint64(stats->nchunks));
+    json_object_object_add(object, "missing",
+                           json_object_new_uint64(stats->nchunks_missing));
+    cli_json_print(object);
+}
+
+static void print_text(const cli_reader *reader, const hr_batch_stats *stats,
+                       double median, double best, uint32_t repeats) {
+    char size[24];
+    double nbytes = (double)reader->read_nbytes;
+    printf("time     %.3f ms (median of %" PRIu32 "; best %.3f ms)\n", median * 1e3,
+           repeats, best * 1e3);
+    printf("speed    %.2f GB/s\n", nbytes / median * 1e-9);
+    printf("output   %s\n", cli_nbytes_text(reader->read_nbytes, size));
+    printf("encoded  %s in %" PRIu64 " reads\n",
+           cli_nbytes_text(stats->read_nbytes, size), stats->nreads);
+    printf("chunks   %" PRIu64 ", %" PRIu64 " of them missing\n", stats->nchunks,
+           stats->nchunks_missing);
+}
+
+static int run(cli *c) {
+    cli_reader reader;
+    int rc = cli_reader_open(c, &reader);
+    uint32_t n = c->args.repeats;
+    double *seconds = calloc(n, sizeof *seconds);
+    if (rc == CLI_OK && seconds == NULL) {
+        rc = cli_out_of_memory(n * sizeof *seconds);
+    }
+    if (rc == CLI_OK) {
+        rc = run_reads(c, &reader, seconds);
+    }
+    hr_error err = HR_ERROR_INIT;
+    hr_batch_stats stats = HR_BATCH_STATS_INIT;
+    if (rc == CLI_OK && hr_batch_get_stats(reader.batch, &stats, &err) != HR_OK) {
+        rc = cli_report(&err);
+    }
+    if (rc == CLI_OK) {
+        qsort(seconds, n, sizeof *seconds, compare);
+        double median = (seconds[(n - 1) / 2] + seconds[n / 2]) / 2;
+        if (c->args.json) {
+            print_json(&reader, &stats, median, seconds[0]);
+        } else {
+            print_text(&reader, &stats, median, seconds[0], n);
+        }
+    }
+    free(seconds);
+    cli_reader_close(&reader);
+    return rc;
+}
+
+const cli_command cli_bench = {
+    .name = "bench",
+    .summary = "measure how fast an array reads",
+    .usage = "URL [-n N] [-s SELECTION] [--device cpu|cuda:N] [--threads N] [--json]\n\n"
+             "Reads the array N times and gives the median time. The speed counts the\n"
+             "bytes that come out, in units of 10^9.\n\n"
+             "  -n, --repeats N reads to do (default 5)\n"
+             "  -s, --select SELECTION  as for 'headrace read'\n"
+             "  --device DEVICE cpu (default), cuda, cuda:N, or simt\n"
+             "  --json          print one JSON object\n\n",
+    .takes = CLI_TAKES_REPEATS | CLI_TAKES_SELECTION | CLI_TAKES_DEVICE | CLI_TAKES_JSON,
+    .min_positional = 1,
+    .max_positional = 1,
+    .run = run,
+};

@@ -1,0 +1,186 @@
+/* headrace read: values to a file, a pipe or the eye. SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "layout.h"
+#include "npy.h"
+#include "pieces.h"
+#include "progress.h"
+#include "reader.h"
+#include "report.h"
+#include "show.h"
+#include "text.h"
+
+/* A selection is read and written in pieces of about this size. */
+#define PIECE_NBYTES (UINT64_C(256) << 20)
+
+/* Where the values go: a .npy file, or their bytes. */
+typedef struct output {
+    const char *path;
+    FILE *file; /* NULL until the first piece has been read */
+    bool is_npy;
+} output;
+
+static bool ends_in(const char *text, const char *tail) {
+    size_t n = strlen(text);
+    size_t ntail = strlen(tail);
+    return n >= ntail && strcmp(text + n - ntail, tail) == 0;
+}
+
+static int write_error(const output *out) {
+    return cli_failure("cannot write '%s': %s", out->path, strerror(errno));
+}
+
+/* Refuse what cannot work before anything is read. */
+static int check_output(output *out, const hr_dtype *dtype) {
+    if (strcmp(out->path, "-") == 0) {
+        if (isatty(STDOUT_FILENO) == 1) {
+            return cli_usage_error("'-o -' writes bytes, and standard output is a "
+                                   "terminal; redirect it");
+        }
+        return CLI_OK;
+    }
+    out->is_npy = ends_in(out->path, ".npy");
+    const char *refusal = out->is_npy ? cli_npy_refusal(dtype) : NULL;
+    if (refusal != NULL) {
+        return cli_usage_error("%s; '-o -' writes the plain bytes", refusal);
+    }
+    return CLI_OK;
+}
+
+static int open_output(output *out, const cli_reader *reader) {
+    out->file = strcmp(out->path, "-") == 0 ? stdout : fopen(out->path, "wb");
+    if (out->file == NULL) {
+        return write_error(out);
+    }
+    int64_t shape[HR_MAX_NDIM];
+    int32_t ndim = cli_select_shape(&reader->selection, shape);
+    if (out->is_npy && !cli_npy_write_header(out->file, &reader->dtype, ndim, shape)) {
+        return write_error(out);
+    }
+    return CLI_OK;
+}
+
+/* NumPy keeps the gaps between fields; the plain form has none. */
+static bool write_values(output *out, const hr_dtype *dtype, const void *data,
+                         uint64_t n) {
+    if (out->is_npy) {
+        return n == 0 || fwrite(data, dtype->itemsize, n, out->file) == n;
+    }
+    return cli_layout_write(out->file, dtype, data, n);
+}
+
+/* Close, and after a failure take an incomplete file away. */
+static int close_output(output *out, int rc) {
+    if (out->file == NULL) {
+        return rc;
+    }
+    struct stat info;
+    bool is_file = fstat(fileno(out->file), &info) == 0 && S_ISREG(info.st_mode);
+    bool closed = out->file == stdout ? fflush(stdout) == 0 : fclose(out->file) == 0;
+    if (rc == CLI_OK && !closed) {
+        rc = write_error(out);
+    }
+    if (rc != CLI_OK && is_file && strcmp(out->path, "-") != 0) {
+        (void)unlink(out->path);
+    }
+    return rc;
+}
+
+static int write_pieces(cli *c, cli_reader *reader, output *out) {
+    cli_pieces pieces;
+    cli_selection piece;
+    cli_progress progress;
+    uint64_t done = 0;
+    int rc = CLI_OK;
+    cli_progress_begin(&progress, c->args.quiet, "read", reader->nelems);
+    cli_pieces_begin(&pieces, &reader->selection, reader->info.chunk_shape,
+                     reader->dtype.itemsize, PIECE_NBYTES, true);
+    while (rc == CLI_OK && cli_pieces_next(&pieces, &piece)) {
+        const void *data = NULL;
+        rc = cli_reader_read(reader, &piece);
+        if (rc == CLI_OK) {
+            rc = cli_reader_data(reader, &data);
+        }
+        if (rc == CLI_OK && out->file == NULL) {
+            rc = open_output(out, reader);
+        }
+        if (rc == CLI_OK &&
+            !write_values(out, &reader->dtype, data, cli_piece_nelems(&piece))) {
+            rc = write_error(out);
+        }
+        done += cli_piece_nelems(&piece);
+        cli_progress_update(&progress, done);
+    }
+    cli_progress_end(&progress);
+    if (rc == CLI_OK && out->file == NULL) {
+        rc = open_output(out, reader); /* there were no elements */
+    }
+    return close_output(out, rc);
+}
+
+static int print_summary(cli_reader *reader) {
+    int rc = cli_reader_read(reader, &reader->selection);
+    const void *data = NULL;
+    if (rc == CLI_OK) {
+        rc = cli_reader_data(reader, &data);
+    }
+    char *dtype = cli_dtype_text(&reader->info.dtype);
+    if (rc != CLI_OK || dtype == NULL) {
+        free(dtype);
+        return rc == CLI_OK ? cli_out_of_memory(0) : rc;
+    }
+    int64_t shape[HR_MAX_NDIM];
+    char shape_text[CLI_SHAPE_TEXT];
+    char size[24];
+    int32_t ndim = cli_select_shape(&reader->selection, shape);
+    printf("shape  %s\ndtype  ", cli_shape_text(ndim, shape, shape_text));
+    cli_put_text(stdout, dtype);
+    uint64_t nbytes = reader->nelems * reader->dtype.itemsize;
+    printf("\nsize   %s\ntime   %.3f ms, %.2f GB/s\n", cli_nbytes_text(nbytes, size),
+           reader->seconds * 1e3, (double)nbytes / reader->seconds * 1e-9);
+    cli_array_print(stdout, &reader->dtype, ndim, shape, data);
+    puts("");
+    free(dtype);
+    return CLI_OK;
+}
+
+static int run(cli *c) {
+    cli_reader reader;
+    output out = {.path = c->args.output};
+    int rc = cli_reader_open(c, &reader);
+    if (rc == CLI_OK && out.path == NULL) {
+        rc = print_summary(&reader);
+    } else if (rc == CLI_OK) {
+        rc = check_output(&out, &reader.dtype);
+        if (rc == CLI_OK) {
+            rc = write_pieces(c, &reader, &out);
+        }
+    }
+    cli_reader_close(&reader);
+    return rc;
+}
+
+const cli_command cli_read = {
+    .name = "read",
+    .summary = "read values: show them, or write .npy or plain bytes",
+    .usage =
+        "URL [-s SELECTION] [-o FILE] [--device cpu|cuda:N] [--strict]\n\n"
+        "Without -o: shape, type, time, and the first and last values.\n\n"
+        "  -s, --select SELECTION  as in NumPy: '0:10, :, ::-1', '3, ...', '-1',\n"
+        "                  '[1,5,7], :'; lists on several axes form their product\n"
+        "  -o, --output FILE       a name that ends in .npy: a NumPy file; another\n"
+        "                  name, or - for standard output: the bytes of the values,\n"
+        "                  in C order, little-endian\n"
+        "  --device DEVICE cpu (default), cuda, cuda:N, or simt\n"
+        "  --strict        a missing chunk is an error, not fill values\n\n",
+    .takes = CLI_TAKES_SELECTION | CLI_TAKES_OUTPUT | CLI_TAKES_DEVICE | CLI_TAKES_STRICT,
+    .min_positional = 1,
+    .max_positional = 1,
+    .run = run,
+};

@@ -1,0 +1,114 @@
+/* Reading a selection piece by piece. SPDX-License-Identifier: Apache-2.0 */
+#include "reader.h"
+
+#include "layout.h"
+#include "progress.h"
+#include "report.h"
+
+static int report_selection(const char *text, const cli_select_error *error) {
+    cli_error("selection: %s", error->message);
+    fputs("  ", stderr);
+    cli_put_text(stderr, text);
+    fprintf(stderr, "\n  %*s (column %zu)\n", (int)error->column, "^", error->column);
+    return CLI_USAGE;
+}
+
+int cli_reader_select(cli_reader *reader, const char *text) {
+    cli_selection selection;
+    cli_select_error error;
+    if (!cli_select_parse(text, reader->info.ndim, reader->info.shape, &selection,
+                          &error)) {
+        return report_selection(text == NULL ? "" : text, &error);
+    }
+    cli_select_free(&reader->selection);
+    reader->selection = selection;
+    double nbytes = (double)reader->dtype.itemsize;
+    for (int32_t k = 0; k < selection.ndim; k++) {
+        nbytes *= (double)selection.axes[k].count;
+    }
+    if (nbytes > (double)INT64_MAX / 2) {
+        return cli_usage_error("the selection is %.3g bytes, more than can be addressed",
+                               nbytes);
+    }
+    reader->nelems = cli_piece_nelems(&selection);
+    return CLI_OK;
+}
+
+int cli_reader_open(cli *c, cli_reader *reader) {
+    *reader = (cli_reader){.info = HR_NODE_INFO_INIT,
+                           .strict = c->args.strict,
+                           .memory = {.device = c->args.device}};
+    int rc = cli_open_array(c, &reader->array, &reader->info);
+    if (rc != CLI_OK) {
+        return rc;
+    }
+    reader->context = c->context;
+    if (!cli_layout_little(&reader->info.dtype, &reader->dtype)) {
+        return cli_out_of_memory(sizeof(hr_field) * reader->info.dtype.nfields);
+    }
+    if (cli_is_vlen(&reader->dtype) && c->args.device.type == HR_DEVICE_CUDA) {
+        return cli_usage_error("elements of variable length are read on the host only");
+    }
+    return cli_reader_select(reader, c->args.selection);
+}
+
+void cli_reader_close(cli_reader *reader) {
+    hr_batch_unref(reader->batch);
+    cli_memory_free(&reader->memory);
+    cli_memory_free(&reader->host);
+    cli_layout_free(&reader->dtype);
+    cli_select_free(&reader->selection);
+    hr_node_unref(reader->array);
+}
+
+uint64_t cli_piece_nelems(const cli_selection *piece) {
+    uint64_t n = 1;
+    for (int32_t k = 0; k < piece->ndim; k++) {
+        n *= (uint64_t)piece->axes[k].count;
+    }
+    return n;
+}
+
+int cli_reader_read(cli_reader *reader, const cli_selection *piece) {
+    hr_batch_unref(reader->batch);
+    reader->batch = NULL;
+    reader->read_nbytes = cli_piece_nelems(piece) * reader->dtype.itemsize;
+    int rc = cli_memory_reserve(&reader->memory, reader->read_nbytes);
+    if (rc != CLI_OK) {
+        return rc;
+    }
+    hr_axis axes[HR_MAX_NDIM];
+    int64_t shape[HR_MAX_NDIM];
+    hr_request request = HR_REQUEST_INIT;
+    request.array = reader->array;
+    request.selection = cli_select_request(piece, axes);
+    request.dst = (hr_tensor){.data = reader->memory.data,
+                              .device = reader->memory.device,
+                              .dtype = reader->dtype,
+                              .ndim = cli_select_shape(piece, shape),
+                              .shape = shape};
+    hr_read_options options = HR_READ_OPTIONS_INIT;
+    options.strict = reader->strict;
+    hr_error err = HR_ERROR_INIT;
+    double started = cli_seconds();
+    hr_status status = hr_read_submit(reader->context, &request, 1, NULL, &options,
+                                      &reader->batch, &err);
+    if (status == HR_OK) {
+        status = hr_batch_wait(reader->batch, -1, &err);
+    }
+    reader->seconds += cli_seconds() - started;
+    return status == HR_OK ? CLI_OK : cli_report(&err);
+}
+
+int cli_reader_data(cli_reader *reader, const void **data) {
+    if (reader->memory.device.type != HR_DEVICE_CUDA) {
+        *data = reader->memory.data;
+        return CLI_OK;
+    }
+    int rc = cli_memory_reserve(&reader->host, reader->read_nbytes);
+    if (rc == CLI_OK) {
+        rc = cli_memory_download(&reader->memory, reader->host.data, reader->read_nbytes);
+    }
+    *data = reader->host.data;
+    return rc;
+}

@@ -1,0 +1,41 @@
+/* Reading a selection of an array piece by piece. SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_READER_H
+#define CLI_READER_H
+
+#include "cli.h"
+#include "memory.h"
+#include "select.h"
+
+typedef struct cli_reader {
+    hr_context *context; /* borrowed */
+    hr_node *array;
+    hr_node_info info;
+    cli_selection selection; /* -s */
+    hr_dtype dtype;          /* the array's, little-endian */
+    uint64_t nelems;         /* of the selection */
+    bool strict;
+    cli_memory memory;    /* where pieces are read to, on --device */
+    cli_memory host;      /* their copy, when the device is a GPU */
+    hr_batch *batch;      /* of the piece read last */
+    uint64_t read_nbytes; /* its size */
+    double seconds;       /* spent reading */
+} cli_reader;
+
+/* Make the context, open the array, parse -s. Returns an exit code, having said what is
+ * wrong. Close it also after a failure. */
+int cli_reader_open(cli *c, cli_reader *reader);
+void cli_reader_close(cli_reader *reader);
+
+/* Parse another selection in place of the present one. */
+int cli_reader_select(cli_reader *reader, const char *text);
+
+/* Read one piece to reader->memory. Elements of variable length stay valid until the
+ * next piece. */
+int cli_reader_read(cli_reader *reader, const cli_selection *piece);
+/* The piece read last, on the host. */
+int cli_reader_data(cli_reader *reader, const void **data);
+
+/* Elements of a piece. */
+uint64_t cli_piece_nelems(const cli_selection *piece);
+
+#endif

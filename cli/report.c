@@ -1,0 +1,98 @@
+/* Messages to people. SPDX-License-Identifier: Apache-2.0 */
+#include "report.h"
+
+#include <stdarg.h>
+#include <unistd.h>
+
+static bool colors_allowed = true;
+
+void cli_report_colors(bool allowed) {
+    colors_allowed = allowed;
+}
+
+static bool is_colored(FILE *file) {
+    return colors_allowed && isatty(fileno(file)) == 1;
+}
+
+const char *cli_bold(FILE *file) {
+    return is_colored(file) ? "\033[1m" : "";
+}
+
+const char *cli_red(FILE *file) {
+    return is_colored(file) ? "\033[1;31m" : "";
+}
+
+const char *cli_plain(FILE *file) {
+    return is_colored(file) ? "\033[0m" : "";
+}
+
+void cli_put_text(FILE *file, const char *text) {
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        fputc(c < 0x20 || c == 0x7f ? '?' : c, file);
+    }
+}
+
+static void begin_error(void) {
+    fprintf(stderr, "%sheadrace: error:%s ", cli_red(stderr), cli_plain(stderr));
+}
+
+static void print_field(FILE *file, const char *indent, const char *name,
+                        const char *text) {
+    if (text[0] != '\0') {
+        fprintf(file, "%s%s", indent, name);
+        cli_put_text(file, text);
+        fputc('\n', file);
+    }
+}
+
+void cli_print_place(FILE *file, const char *indent, const hr_error *err) {
+    print_field(file, indent, "array:  ", err->url);
+    print_field(file, indent, "key:    ", err->key);
+    if (err->offset != 0) {
+        fprintf(file, "%soffset: %llu\n", indent, (unsigned long long)err->offset);
+    }
+    print_field(file, indent, "codec:  ", err->codec);
+}
+
+int cli_exit_code(hr_status status) {
+    switch (status) {
+    case HR_OK:
+        return CLI_OK;
+    case HR_ERR_ARGUMENT:
+    case HR_ERR_OVERFLOW:
+    case HR_ERR_UNSUPPORTED:
+    case HR_ERR_NOT_FOUND:
+    case HR_ERR_METADATA:
+    case HR_ERR_DTYPE:
+    case HR_ERR_SHAPE:
+    case HR_ERR_SELECTION:
+        return CLI_USAGE;
+    default:
+        return CLI_FAILED;
+    }
+}
+
+int cli_report(const hr_error *err) {
+    begin_error();
+    cli_put_text(stderr, err->message);
+    fputc('\n', stderr);
+    cli_print_place(stderr, "  ", err);
+    return cli_exit_code(err->status);
+}
+
+void cli_error(const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    begin_error();
+    vfprintf(stderr, fmt, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+void cli_log(void *user, hr_log_level level, const char *line) {
+    static const char *const names[] = {"error", "warning", "info", "debug"};
+    (void)user;
+    const char *name = level >= 0 && level <= HR_LOG_DEBUG ? names[level] : "log";
+    fprintf(stderr, "headrace: %s: %s\n", name, line);
+}
