@@ -22,7 +22,7 @@ help:
 
 demo: build
 	$(BUILD)/examples/demo $(DEMO_ARRAY)
-	$(BUILD)/cli/headrace png $(DEMO_ARRAY) -o $(DEMO_PNG)
+	$(BUILD)/cli/headrace png $(DEMO_ARRAY) $(DEMO_PNG)
 	@echo "quick-look: $(DEMO_PNG)"
 
 test: build-tests corpus
