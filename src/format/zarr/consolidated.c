@@ -58,13 +58,12 @@ static hr_status make_piece(const char *key, size_t path_nbytes, role r,
                         key, hr__zarr_brief(value));
     }
     char *path = hr__arena_copy(arena, key, path_nbytes + 1);
-    const char *text = hr__zarr_text(value, arena);
-    if (path == NULL || text == NULL) {
+    if (path == NULL) {
         return hr__fail_memory(err, path_nbytes + 1);
     }
     path[path_nbytes] = '\0';
-    *p = (piece){.path = path, .role = r, .text = text};
-    return HR_OK;
+    *p = (piece){.path = path, .role = r};
+    return hr__zarr_text(value, arena, &p->text, err);
 }
 
 /* Sorted pieces to entries: attributes join the document they belong to. */

@@ -7,9 +7,16 @@
 
 #define TEXT_FLAGS (JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
 
-const char *hr__zarr_text(json_object *value, hr__arena *arena) {
-    const char *text = json_object_to_json_string_ext(value, TEXT_FLAGS);
-    return text == NULL ? NULL : hr__arena_strdup(arena, text);
+hr_status hr__zarr_text(json_object *value, hr__arena *arena, const char **text,
+                        hr_error *err) {
+    size_t nbytes = 0;
+    const char *made = json_object_to_json_string_length(value, TEXT_FLAGS, &nbytes);
+    const char *copy = made == NULL ? NULL : hr__arena_copy(arena, made, nbytes + 1);
+    if (copy == NULL) {
+        return hr__fail_memory(err, nbytes + 1);
+    }
+    *text = copy;
+    return HR_OK;
 }
 
 const char *hr__zarr_brief(json_object *value) {

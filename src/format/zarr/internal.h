@@ -13,8 +13,9 @@
 
 /* document.c */
 
-/* Compact JSON text of a value ("null" for NULL), in the arena; NULL without memory. */
-const char *hr__zarr_text(json_object *value, hr__arena *arena);
+/* Compact JSON text of a value ("null" for NULL), in the arena. */
+hr_status hr__zarr_text(json_object *value, hr__arena *arena, const char **text,
+                        hr_error *err);
 /* The same for messages: cut to a readable length. */
 #define HR__ZARR_BRIEF "%.120s"
 const char *hr__zarr_brief(json_object *value);
@@ -138,10 +139,11 @@ hr_status hr__zarr_v2_attributes(json_object *document, hr__arena *arena,
 hr_status hr__zarr_v3_node(json_object *document, hr__arena *arena, hr__zarr_node *node,
                            hr_error *err);
 hr_status hr__zarr_v3_kind(json_object *document, hr_node_kind *kind, hr_error *err);
-/* Names from a list of ndim strings (nulls where null_ok); false if it is no such list.
- */
-bool hr__zarr_dimension_names(json_object *list, int32_t ndim, bool null_ok,
-                              hr__arena *arena, const char *const **names);
+/* Names from a list of ndim strings (nulls where null_ok); *names NULL where it is no
+ * such list. */
+hr_status hr__zarr_dimension_names(json_object *list, int32_t ndim, bool null_ok,
+                                   hr__arena *arena, const char *const **names,
+                                   hr_error *err);
 
 /* consolidated.c */
 

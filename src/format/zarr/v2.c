@@ -41,9 +41,10 @@ static hr_status codecs_text(json_object *filters, json_object *compressor,
     if (ok && compressor != NULL) {
         ok = json_object_array_add(all, json_object_get(compressor)) == 0;
     }
-    *text = ok ? hr__zarr_text(all, arena) : NULL;
+    hr_status status = ok ? hr__zarr_text(all, arena, text, err)
+                          : hr__fail_memory(err, n * sizeof(void *));
     json_object_put(all);
-    return *text == NULL ? hr__fail_memory(err, 1) : HR_OK;
+    return status;
 }
 
 static hr_status codecs(json_object *document, const void *stored_fill, hr__arena *arena,
@@ -86,10 +87,7 @@ hr_status hr__zarr_v2_array(json_object *document, hr__arena *arena, hr__zarr_no
     const void *stored_fill;
     HR__TRY(
         hr__zarr_fill(value, &a->dtype, &a->stored, arena, &a->fill, &stored_fill, err));
-    node->fill_value_json = hr__zarr_text(value, arena);
-    if (node->fill_value_json == NULL) {
-        return hr__fail_memory(err, 1);
-    }
+    HR__TRY(hr__zarr_text(value, arena, &node->fill_value_json, err));
     return codecs(document, stored_fill, arena, node, err);
 }
 
@@ -104,15 +102,12 @@ hr_status hr__zarr_v2_attributes(json_object *document, hr__arena *arena,
                         "the document is " HR__ZARR_BRIEF ", expected an object",
                         hr__zarr_brief(document));
     }
-    node->attributes_json = hr__zarr_text(document, arena);
-    if (node->attributes_json == NULL) {
-        return hr__fail_memory(err, 1);
+    HR__TRY(hr__zarr_text(document, arena, &node->attributes_json, err));
+    if (node->kind != HR_NODE_ARRAY) {
+        return HR_OK;
     }
-    if (node->kind == HR_NODE_ARRAY) {
-        /* xarray's convention; anything else under this name is somebody else's */
-        (void)hr__zarr_dimension_names(hr__json_get(document, "_ARRAY_DIMENSIONS"),
-                                       node->array.ndim, false, arena,
-                                       &node->dimension_names);
-    }
-    return HR_OK;
+    /* xarray's convention; anything else under this name is somebody else's */
+    return hr__zarr_dimension_names(hr__json_get(document, "_ARRAY_DIMENSIONS"),
+                                    node->array.ndim, false, arena,
+                                    &node->dimension_names, err);
 }

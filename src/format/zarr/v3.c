@@ -27,8 +27,11 @@ static hr_status attributes(json_object *document, hr__arena *arena, hr__zarr_no
                         "attributes is " HR__ZARR_BRIEF ", expected an object",
                         hr__zarr_brief(value));
     }
-    node->attributes_json = value == NULL ? "{}" : hr__zarr_text(value, arena);
-    return node->attributes_json == NULL ? hr__fail_memory(err, 1) : HR_OK;
+    if (value == NULL) {
+        node->attributes_json = "{}";
+        return HR_OK;
+    }
+    return hr__zarr_text(value, arena, &node->attributes_json, err);
 }
 
 /* None exist that could be supported; those that may be ignored are. */
@@ -56,52 +59,47 @@ static hr_status storage_transformers(json_object *document, hr_error *err) {
     return HR_OK;
 }
 
-bool hr__zarr_dimension_names(json_object *list, int32_t ndim, bool null_ok,
-                              hr__arena *arena, const char *const **names) {
-    if (!json_object_is_type(list, json_type_array) ||
-        json_object_array_length(list) != (size_t)ndim) {
-        return false;
+static bool is_name_list(json_object *list, int32_t ndim, bool null_ok) {
+    bool ok = json_object_is_type(list, json_type_array) &&
+              json_object_array_length(list) == (size_t)ndim;
+    for (size_t i = 0; ok && i < (size_t)ndim; i++) {
+        json_object *v = json_object_array_get_idx(list, i);
+        ok = hr__json_str(v) != NULL || (v == NULL && null_ok);
     }
-    const char **result = hr__arena_array(arena, (size_t)ndim + 1, sizeof *result);
-    for (int32_t i = 0; result != NULL && i < ndim; i++) {
-        json_object *v = json_object_array_get_idx(list, (size_t)i);
-        if (v == NULL && null_ok) {
-            continue;
-        }
-        if (hr__json_str(v) == NULL) {
-            return false;
-        }
-        result[i] = hr__arena_strdup(arena, hr__json_str(v));
-        if (result[i] == NULL) {
-            result = NULL;
+    return ok;
+}
+
+hr_status hr__zarr_dimension_names(json_object *list, int32_t ndim, bool null_ok,
+                                   hr__arena *arena, const char *const **names,
+                                   hr_error *err) {
+    *names = NULL;
+    if (!is_name_list(list, ndim, null_ok)) {
+        return HR_OK;
+    }
+    const char **copies = hr__arena_array(arena, (size_t)ndim, sizeof *copies);
+    if (copies == NULL) {
+        return hr__fail_memory(err, (size_t)ndim * sizeof *copies);
+    }
+    for (size_t i = 0; i < (size_t)ndim; i++) {
+        const char *name = hr__json_str(json_object_array_get_idx(list, i));
+        if (name != NULL && (copies[i] = hr__arena_strdup(arena, name)) == NULL) {
+            return hr__fail_memory(err, strlen(name) + 1);
         }
     }
-    *names = result;
-    return true;
+    *names = copies;
+    return HR_OK;
 }
 
 static hr_status dimension_names(json_object *document, hr__arena *arena,
                                  hr__zarr_node *node, hr_error *err) {
     json_object *list = hr__json_get(document, "dimension_names");
-    if (list == NULL) {
-        return HR_OK;
-    }
-    if (!hr__zarr_dimension_names(list, node->array.ndim, true, arena,
-                                  &node->dimension_names)) {
+    HR__TRY(hr__zarr_dimension_names(list, node->array.ndim, true, arena,
+                                     &node->dimension_names, err));
+    if (list != NULL && node->dimension_names == NULL) {
         return hr__fail(err, HR_ERR_METADATA,
                         "dimension_names is " HR__ZARR_BRIEF
                         ", expected a list of %d names or nulls",
                         hr__zarr_brief(list), (int)node->array.ndim);
-    }
-    return node->dimension_names == NULL ? hr__fail_memory(err, 1) : HR_OK;
-}
-
-static hr_status texts(json_object *document, hr__arena *arena, hr__zarr_node *node,
-                       hr_error *err) {
-    node->codecs_json = hr__zarr_text(hr__json_get(document, "codecs"), arena);
-    node->fill_value_json = hr__zarr_text(hr__json_get(document, "fill_value"), arena);
-    if (node->codecs_json == NULL || node->fill_value_json == NULL) {
-        return hr__fail_memory(err, 1);
     }
     return HR_OK;
 }
@@ -132,7 +130,10 @@ static hr_status array(json_object *document, hr__arena *arena, hr__zarr_node *n
     HR__TRY(hr__zarr_fill(hr__json_get(document, "fill_value"), &a->dtype, &a->dtype,
                           arena, &a->fill, &unused, err));
     HR__TRY(dimension_names(document, arena, node, err));
-    HR__TRY(texts(document, arena, node, err));
+    HR__TRY(
+        hr__zarr_text(hr__json_get(document, "codecs"), arena, &node->codecs_json, err));
+    HR__TRY(hr__zarr_text(hr__json_get(document, "fill_value"), arena,
+                          &node->fill_value_json, err));
     return hr__zarr_layout_v3(hr__json_get(document, "codecs"), node->is_rectilinear,
                               arena, node, err);
 }
