@@ -1,0 +1,27 @@
+/* What a context holds. SPDX-License-Identifier: Apache-2.0 */
+#ifndef HR_EXEC_CONTEXT_H
+#define HR_EXEC_CONTEXT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/alloc.h"
+#include "core/log.h"
+#include "core/pool.h"
+#include "exec/index.h"
+#include "exec/ring.h"
+
+struct hr_context {
+    atomic_uint refs;
+    hr_allocator allocator;
+    hr__log log;
+    uint32_t nthreads;
+    uint64_t scratch_nbytes;
+    uint64_t metadata_max_nbytes;
+    atomic_uint_fast64_t next_source_id;
+    hr__pool *pool;
+    hr__index_cache *indexes;
+    hr__ring_set rings; /* one per device used so far */
+};
+
+#endif

@@ -1,0 +1,216 @@
+/* Second half of a read: a byte range is read, its chunks decoded and delivered.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "exec/run.h"
+#include "exec/scatter.h"
+
+static void fail_missing(hr__run *run, const hr__chunk *chunk, const char *key) {
+    const hr__source *source = run->targets[chunk->object->array_id].source;
+    char coords[128] = "";
+    size_t n = 0;
+    for (int32_t i = 0; i < source->array.ndim && n < sizeof coords; i++) {
+        n += (size_t)snprintf(coords + n, sizeof coords - n, "%s%" PRId64,
+                              i > 0 ? "," : "", chunk->coords[i]);
+    }
+    hr_error err = HR_ERROR_INIT;
+    (void)hr__fail(&err, HR_ERR_MISSING_CHUNK, "chunk (%s) is missing: key %s", coords,
+                   key);
+    hr__error_add_place(&err, source->url, key, 0);
+    hr__run_fail_chunk(run, chunk, &err);
+}
+
+void hr__run_missing(hr__run *run, const hr__chunk *chunk) {
+    const hr__source *source = run->targets[chunk->object->array_id].source;
+    const hr__array *array = &source->array;
+    atomic_fetch_add(&run->nmissing, 1);
+    if (run->strict) {
+        char key[HR__KEY_MAX] = "";
+        (void)hr__run_key(source, chunk->object, key, NULL);
+        fail_missing(run, chunk, key);
+        return;
+    }
+    bool on_device = false;
+    for (const hr__use *u = chunk->uses; u != NULL; u = u->next) {
+        hr__target *t = &run->targets[u->request];
+        if (t->ring != NULL) {
+            on_device = true;
+            continue;
+        }
+        hr__copy copy;
+        hr__copy_from_use(u, array->dtype.itemsize, &copy);
+        hr__scatter_fill(&copy, t->data, &t->dtype, array->fill, &array->dtype);
+    }
+    hr_error err = HR_ERROR_INIT;
+    if (on_device && hr__stage_deliver(run, chunk, NULL, 0, NULL, &err) != HR_OK) {
+        hr__error_add_place(&err, source->url, NULL, 0);
+        hr__run_fail_chunk(run, chunk, &err);
+    }
+}
+
+/* Where a chunk can be decoded straight into: its only destination, if that is host
+ * memory of the same type in which the whole chunk is one contiguous run. */
+static uint8_t *direct_destination(const hr__run *run, const hr__chunk *chunk,
+                                   const hr_dtype *from) {
+    if (!chunk->is_whole) {
+        return NULL;
+    }
+    const hr__target *t = &run->targets[chunk->uses->request];
+    if (t->ring != NULL || !hr__dtype_equal(&t->dtype, from)) {
+        return NULL;
+    }
+    hr__copy copy;
+    hr__copy_from_use(chunk->uses, from->itemsize, &copy);
+    return hr__copy_is_contiguous(&copy, from->itemsize) ? t->data + copy.dst_offset
+                                                         : NULL;
+}
+
+static hr_status chunk_chain(const hr__array *a, const hr__chunk *chunk,
+                             const hr__chain **chain, hr_error *err) {
+    if (a->chain_for == NULL) {
+        *chain = &a->chain;
+        return HR_OK;
+    }
+    int64_t shape[HR_MAX_NDIM];
+    for (int32_t i = 0; i < a->ndim; i++) {
+        shape[i] = hr__grid_length(&a->grid[i], chunk->coords[i]);
+    }
+    return a->chain_for(a, shape, chain, err);
+}
+
+/* Before anything is read or allocated for it: could that many bytes be this chunk? */
+static hr_status check_encoded(const hr__chain *chain, uint64_t nbytes, hr_error *err) {
+    const hr__spec *e = &chain->encoded;
+    if (e->nbytes != HR__SIZE_UNKNOWN && nbytes != e->nbytes) {
+        return hr__fail(err, HR_ERR_DATA, "chunk is %" PRIu64 " bytes, expected %" PRIu64,
+                        nbytes, e->nbytes);
+    }
+    if (nbytes > e->max_nbytes) {
+        return hr__fail(err, HR_ERR_DATA,
+                        "chunk is %" PRIu64 " bytes, more than the %" PRIu64
+                        " that its %" PRIu64 " decoded bytes could need",
+                        nbytes, e->max_nbytes, chain->decoded.nbytes);
+    }
+    return nbytes > 0 || chain->decoded.nbytes == 0
+               ? HR_OK
+               : hr__fail(err, HR_ERR_DATA,
+                          "chunk is empty (0 bytes), expected %" PRIu64 " decoded bytes",
+                          chain->decoded.nbytes);
+}
+
+static hr_status deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
+                         const hr__chain *chain, const uint8_t *src, hr_error *err) {
+    const hr__array *array = chunk->object->array;
+    const hr_dtype *from = &array->stored;
+    hr__decode d = {.worker = w,
+                    .heap = run->heap,
+                    .skip_checksums = run->skip_checksums,
+                    .src = src,
+                    .src_nbytes = chunk->nbytes,
+                    .dst = direct_destination(run, chunk, from),
+                    .dst_nbytes = chain->decoded.nbytes};
+    HR__TRY(hr__chain_decode(chain, &d, err));
+    atomic_fetch_add(&run->decoded_nbytes, d.out_nbytes);
+    if (d.dst != NULL) {
+        return HR_OK;
+    }
+    bool on_device = false;
+    for (const hr__use *u = chunk->uses; u != NULL; u = u->next) {
+        const hr__target *t = &run->targets[u->request];
+        if (t->ring != NULL) {
+            on_device = true;
+            continue;
+        }
+        hr__copy copy;
+        hr__copy_from_use(u, from->itemsize, &copy);
+        hr__scatter(&copy, t->data, &t->dtype, d.out, from);
+    }
+    return on_device ? hr__stage_deliver(run, chunk, d.out, d.out_nbytes, from, err)
+                     : HR_OK;
+}
+
+/* An uncompressed chunk that goes to one place as it is: read it there. */
+static hr_status read_direct(hr__run *run, const hr__chunk *chunk, hr__object *object,
+                             const hr__chain *chain, bool *done, hr_error *err) {
+    uint8_t *dst = NULL;
+    if (hr__chain_is_raw(chain) && chain->encoded.nbytes == chain->decoded.nbytes) {
+        dst = direct_destination(run, chunk, &chunk->object->array->stored);
+    }
+    *done = dst != NULL;
+    if (dst == NULL) {
+        return HR_OK;
+    }
+    HR__TRY(hr__object_read(object, chunk->offset, chunk->nbytes, dst, err));
+    atomic_fetch_add(&run->decoded_nbytes, chunk->nbytes);
+    return HR_OK;
+}
+
+static void report(hr__run *run, const hr__chunk *chunk, hr_error *err) {
+    const hr__source *source = run->targets[chunk->object->array_id].source;
+    char key[HR__KEY_MAX] = "";
+    (void)hr__run_key(source, chunk->object, key, NULL);
+    hr__error_add_place(err, source->url, key, chunk->offset);
+    hr__run_fail_chunk(run, chunk, err);
+}
+
+static void fail_from(hr__run *run, const hr__chunk *chunk, const hr_error *err) {
+    for (; chunk != NULL; chunk = chunk->next) {
+        hr_error own = *err;
+        report(run, chunk, &own);
+    }
+}
+
+static hr_status read_range(hr__run *run, hr__worker *w, hr__object *object,
+                            const hr__range *range, const uint8_t **bytes,
+                            hr_error *err) {
+    uint8_t *buffer =
+        hr__scratch_reserve(&run->context->allocator, &w->read, range->nbytes);
+    if (buffer == NULL) {
+        return hr__fail_memory(err, range->nbytes);
+    }
+    HR__TRY(hr__object_read(object, range->offset, range->nbytes, buffer, err));
+    *bytes = buffer;
+    return HR_OK;
+}
+
+/* The sizes of a chunk are checked before its range is read, so that no file can ask for
+ * memory that no valid chunk would need. */
+void hr__run_range(hr__run *run, hr__worker *w, const hr__object_plan *plan,
+                   hr__object *object, const hr__range *range) {
+    const uint8_t *bytes = NULL;
+    if (atomic_load(&run->cancelled)) {
+        hr_error err = HR_ERROR_INIT;
+        (void)hr__fail(&err, HR_ERR_CANCELLED, "the batch was cancelled");
+        fail_from(run, range->chunks, &err);
+        return;
+    }
+    atomic_fetch_add(&run->nreads, 1);
+    atomic_fetch_add(&run->read_nbytes, range->nbytes);
+    for (const hr__chunk *c = range->chunks; c != NULL; c = c->next) {
+        hr_error err = HR_ERROR_INIT;
+        const hr__chain *chain = NULL;
+        bool done = false;
+        hr_status status = chunk_chain(plan->array, c, &chain, &err);
+        if (status == HR_OK) {
+            status = check_encoded(chain, c->nbytes, &err);
+        }
+        if (status == HR_OK && range->chunks->next == NULL) {
+            status = read_direct(run, c, object, chain, &done, &err);
+        }
+        if (status == HR_OK && !done && bytes == NULL) {
+            status = read_range(run, w, object, range, &bytes, &err);
+            if (status != HR_OK) {
+                fail_from(run, c, &err);
+                return;
+            }
+        }
+        if (status == HR_OK && !done) {
+            status = deliver(run, w, c, chain, bytes + (c->offset - range->offset), &err);
+        }
+        if (status != HR_OK) {
+            report(run, c, &err);
+        }
+    }
+}

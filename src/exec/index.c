@@ -1,0 +1,246 @@
+/* Shard indexes: reading, checking, keeping. SPDX-License-Identifier: Apache-2.0 */
+#include "exec/index.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "core/checked.h"
+#include "core/pool.h"
+
+#define NBUCKETS 4096
+
+struct hr__index {
+    hr__index_key key;
+    uint32_t refs; /* under the cache's lock; the cache itself holds one while linked */
+    bool linked;
+    uint64_t ninner;
+    size_t nbytes; /* of this allocation */
+    hr__index *hash_next;
+    hr__index *newer, *older; /* order of use */
+    uint64_t pairs[];
+};
+
+struct hr__index_cache {
+    const hr_allocator *allocator;
+    uint64_t max_nbytes;
+    pthread_mutex_t lock;
+    uint64_t generation; /* of the process that the state below belongs to */
+    uint64_t nbytes;
+    hr__index *newest, *oldest;
+    hr__index *buckets[NBUCKETS];
+};
+
+hr__index_cache *hr__index_cache_create(const hr_allocator *a, uint64_t max_nbytes) {
+    hr__index_cache *c = hr__calloc(a, sizeof *c);
+    if (c != NULL) {
+        c->allocator = a;
+        c->max_nbytes = max_nbytes;
+        c->generation = hr__fork_generation();
+        pthread_mutex_init(&c->lock, NULL);
+    }
+    return c;
+}
+
+/* In a forked child the lock may be held by a thread that does not exist there, and the
+ * lists may be half changed: start over, and let go of what the parent had read. */
+static void lock_cache(hr__index_cache *c) {
+    uint64_t generation = hr__fork_generation();
+    if (c->generation != generation) {
+        pthread_mutex_init(&c->lock, NULL);
+        c->generation = generation;
+        c->nbytes = 0;
+        c->newest = c->oldest = NULL;
+        memset(c->buckets, 0, sizeof c->buckets);
+    }
+    pthread_mutex_lock(&c->lock);
+}
+
+static hr__index **bucket(hr__index_cache *c, const hr__index_key *k) {
+    uint64_t h = k->source_id * 0x9E3779B97F4A7C15U ^ k->outer * 0xC2B2AE3D27D4EB4FU ^
+                 k->offset * 0x165667B19E3779F9U ^ k->version;
+    h ^= h >> 29;
+    return &c->buckets[h * 0xBF58476D1CE4E5B9U >> 52];
+}
+
+static bool same_key(const hr__index_key *a, const hr__index_key *b) {
+    return a->source_id == b->source_id && a->outer == b->outer &&
+           a->offset == b->offset && a->version == b->version;
+}
+
+static void use_link(hr__index_cache *c, hr__index *x) {
+    x->older = c->newest;
+    x->newer = NULL;
+    if (c->newest != NULL) {
+        c->newest->newer = x;
+    } else {
+        c->oldest = x;
+    }
+    c->newest = x;
+}
+
+static void use_unlink(hr__index_cache *c, hr__index *x) {
+    if (x->newer != NULL) {
+        x->newer->older = x->older;
+    } else {
+        c->newest = x->older;
+    }
+    if (x->older != NULL) {
+        x->older->newer = x->newer;
+    } else {
+        c->oldest = x->newer;
+    }
+}
+
+static void drop_ref(hr__index_cache *c, hr__index *x) {
+    if (--x->refs == 0) {
+        hr__free(c->allocator, x, x->nbytes);
+    }
+}
+
+static void evict(hr__index_cache *c, hr__index *x) {
+    hr__index **at = bucket(c, &x->key);
+    while (*at != x) {
+        at = &(*at)->hash_next;
+    }
+    *at = x->hash_next;
+    use_unlink(c, x);
+    x->linked = false;
+    c->nbytes -= x->nbytes;
+    drop_ref(c, x);
+}
+
+static hr__index *find(hr__index_cache *c, const hr__index_key *key) {
+    lock_cache(c);
+    hr__index *x = *bucket(c, key);
+    while (x != NULL && !same_key(&x->key, key)) {
+        x = x->hash_next;
+    }
+    if (x != NULL) {
+        x->refs++;
+        use_unlink(c, x);
+        use_link(c, x);
+    }
+    pthread_mutex_unlock(&c->lock);
+    return x;
+}
+
+/* Two threads may have read the same index: both copies work, the later one is kept. */
+static void keep(hr__index_cache *c, hr__index *x) {
+    lock_cache(c);
+    if (x->key.version != 0 && x->nbytes <= c->max_nbytes) {
+        while (c->nbytes > c->max_nbytes - x->nbytes) {
+            evict(c, c->oldest);
+        }
+        hr__index **at = bucket(c, &x->key);
+        x->hash_next = *at;
+        *at = x;
+        x->linked = true;
+        x->refs++;
+        use_link(c, x);
+        c->nbytes += x->nbytes;
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+void hr__index_release(hr__index_cache *cache, hr__index *index) {
+    if (index != NULL) {
+        lock_cache(cache);
+        drop_ref(cache, index);
+        pthread_mutex_unlock(&cache->lock);
+    }
+}
+
+void hr__index_cache_destroy(hr__index_cache *cache) {
+    if (cache != NULL) {
+        lock_cache(cache);
+        while (cache->oldest != NULL) {
+            evict(cache, cache->oldest);
+        }
+        pthread_mutex_unlock(&cache->lock);
+        pthread_mutex_destroy(&cache->lock);
+        hr__free(cache->allocator, cache, sizeof *cache);
+    }
+}
+
+static hr_status read_index(const hr__level *level, hr__object *object, hr__extent shard,
+                            bool skip_checksums, hr__worker *worker, hr__index *x,
+                            hr_error *err) {
+    uint64_t encoded = level->index.encoded.nbytes;
+    uint8_t *raw = hr__scratch_reserve(worker->allocator, &worker->read, encoded);
+    if (raw == NULL) {
+        return hr__fail_memory(err, encoded);
+    }
+    uint64_t at = level->index_at_start ? 0 : shard.nbytes - encoded;
+    HR__TRY(hr__object_read(object, shard.offset + at, encoded, raw, err));
+    hr__decode d = {.worker = worker,
+                    .skip_checksums = skip_checksums,
+                    .src = raw,
+                    .src_nbytes = encoded,
+                    .dst = (uint8_t *)x->pairs,
+                    .dst_nbytes = level->ninner * 16};
+    hr_status status = hr__chain_decode(&level->index, &d, err);
+    if (status != HR_OK) {
+        hr__error_add_codec(err, "sharding_indexed");
+        hr__error_add_place(err, NULL, NULL, shard.offset + at);
+    }
+    return status;
+}
+
+hr_status hr__index_load(hr__index_cache *cache, const hr__index_key *key,
+                         const hr__level *level, hr__object *object, hr__extent shard,
+                         bool skip_checksums, hr__worker *worker, hr__index **out,
+                         uint64_t *read_nbytes, hr_error *err) {
+    uint64_t encoded = level->index.encoded.nbytes;
+    if (shard.nbytes < encoded) { /* before anything is allocated by claim */
+        return hr__fail(err, HR_ERR_DATA,
+                        "shard is %" PRIu64 " bytes, its index needs %" PRIu64,
+                        shard.nbytes, encoded);
+    }
+    hr__index *x = key->version != 0 ? find(cache, key) : NULL;
+    if (x == NULL) {
+        uint64_t nbytes;
+        if (!hr__mul_u64(level->ninner, 16, &nbytes) ||
+            !hr__add_u64(nbytes, sizeof *x, &nbytes)) {
+            return hr__fail(err, HR_ERR_OVERFLOW, "shard index too large");
+        }
+        x = hr__alloc(cache->allocator, nbytes);
+        if (x == NULL) {
+            return hr__fail_memory(err, nbytes);
+        }
+        *x = (hr__index){
+            .key = *key, .refs = 1, .ninner = level->ninner, .nbytes = nbytes};
+        hr_status status =
+            read_index(level, object, shard, skip_checksums, worker, x, err);
+        if (status != HR_OK) {
+            hr__free(cache->allocator, x, x->nbytes);
+            return status;
+        }
+        *read_nbytes += encoded;
+        keep(cache, x);
+    }
+    *out = x;
+    return HR_OK;
+}
+
+hr_status hr__index_lookup(const hr__index *index, uint64_t i, hr__extent shard,
+                           hr__extent *out, bool *missing, hr_error *err) {
+    uint64_t offset = index->pairs[2 * i];
+    uint64_t nbytes = index->pairs[2 * i + 1];
+    uint64_t end;
+    *missing = offset == UINT64_MAX && nbytes == UINT64_MAX;
+    if (*missing) {
+        return HR_OK;
+    }
+    if (!hr__add_u64(offset, nbytes, &end) || end > shard.nbytes) {
+        hr_status status =
+            hr__fail(err, HR_ERR_DATA,
+                     "index entry %" PRIu64 " of the shard says offset %" PRIu64
+                     ", %" PRIu64 " bytes; the shard is %" PRIu64 " bytes",
+                     i, offset, nbytes, shard.nbytes);
+        hr__error_add_codec(err, "sharding_indexed");
+        return status;
+    }
+    *out = (hr__extent){.offset = shard.offset + offset, .nbytes = nbytes};
+    return HR_OK;
+}

@@ -1,0 +1,49 @@
+/* Shard indexes: reading, checking, keeping. SPDX-License-Identifier: Apache-2.0 */
+#ifndef HR_EXEC_INDEX_H
+#define HR_EXEC_INDEX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "codec/worker.h"
+#include "format/array.h"
+#include "store/store.h"
+
+/* The decoded index of one shard: pairs[2i], pairs[2i + 1] = offset and size of inner
+ * chunk i; both UINT64_MAX where it is absent. Shared and immutable. */
+typedef struct hr__index hr__index;
+
+/* Byte-capped, least recently used out first. Thread-safe; in a forked child it starts
+ * empty. */
+typedef struct hr__index_cache hr__index_cache;
+hr__index_cache *hr__index_cache_create(const hr_allocator *a, uint64_t max_nbytes);
+void hr__index_cache_destroy(hr__index_cache *cache);
+
+/* Names one shard of one version of one object. */
+typedef struct hr__index_key {
+    uint64_t source_id;
+    uint64_t outer;   /* number of the outer chunk */
+    uint64_t offset;  /* of the shard inside it */
+    uint64_t version; /* of the object; 0 = unknown: not kept */
+} hr__index_key;
+
+/* A range of an object: a shard, or the whole object. */
+typedef struct hr__extent {
+    uint64_t offset, nbytes;
+} hr__extent;
+
+/* Index of the shard that lies at `shard` in the object: from the cache or the store.
+ * Release *out with hr__index_release. Errors: HR_ERR_DATA naming the shard's size and
+ * the index's, HR_ERR_CHECKSUM, those of the store. */
+hr_status hr__index_load(hr__index_cache *cache, const hr__index_key *key,
+                         const hr__level *level, hr__object *object, hr__extent shard,
+                         bool skip_checksums, hr__worker *worker, hr__index **out,
+                         uint64_t *read_nbytes, hr_error *err);
+void hr__index_release(hr__index_cache *cache, hr__index *index); /* NULL is accepted */
+
+/* Place of inner chunk i, relative to the object. *missing instead where it is absent.
+ * HR_ERR_DATA where the entry reaches outside the shard. */
+hr_status hr__index_lookup(const hr__index *index, uint64_t i, hr__extent shard,
+                           hr__extent *out, bool *missing, hr_error *err);
+
+#endif

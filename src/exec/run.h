@@ -1,0 +1,105 @@
+/* Running a plan. SPDX-License-Identifier: Apache-2.0
+ *
+ * A run is a job of the pool. Its pieces of work are, first, its objects (open, read the
+ * indexes that lie on the way, work out the byte ranges), then the ranges of objects
+ * that have more than one (read, decode, deliver). run.c hands the pieces out, object.c
+ * does the first kind, deliver.c the second, stage.c brings chunks to devices. */
+#ifndef HR_EXEC_RUN_H
+#define HR_EXEC_RUN_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <headrace/read.h>
+
+#include "core/pool.h"
+#include "exec/context.h"
+#include "exec/source.h"
+#include "plan/plan.h"
+
+/* One request as the run sees it. The API has checked that it makes sense. */
+typedef struct hr__target {
+    const hr__source *source;
+    hr_dtype dtype; /* of the destination */
+    uint8_t *data;
+    hr__ring *ring; /* of the destination's device; NULL = host memory */
+    atomic_int status;
+    hr_error error; /* of the first failure; written under the run's lock */
+} hr__target;
+
+/* An object whose ranges are being handed out. */
+typedef struct hr__opened {
+    struct hr__opened *next;
+    const hr__object_plan *plan;
+    hr__object *object;
+    atomic_uint_fast64_t pending; /* ranges not yet finished */
+    uint64_t next_range, nranges;
+    hr__range *ranges;
+    size_t nbytes; /* of this allocation */
+} hr__opened;
+
+/* A caller's stream on one device, as it was at submit. */
+typedef struct hr__start {
+    hr__ring *ring;
+    hr__event event;
+} hr__start;
+
+#define HR__RUN_MAX_DEVICES 16
+
+typedef struct hr__run {
+    hr__job job; /* first: the pool gives it back */
+    hr_context *context;
+    bool strict, skip_checksums;
+    hr__arena arena; /* plan and targets */
+    hr__plan plan;
+    hr__target *targets;
+    size_t ntargets;
+    hr__heap *heap; /* bytes of variable-length elements; NULL without such requests */
+    uint32_t nstarts;
+    hr__start starts[HR__RUN_MAX_DEVICES];
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* done, or new ranges for a helping caller */
+    uint64_t generation;
+    const hr__object_plan *next_object;
+    hr__opened *ready;
+    uint64_t nactive;
+    atomic_bool cancelled, done;
+
+    atomic_uint_fast64_t nmissing, nreads, read_nbytes, decoded_nbytes, copied_nbytes;
+} hr__run;
+
+/* run.c */
+/* Per-thread state, for the pool's hooks; `user` is the context's allocator. */
+void *hr__run_worker_create(void *user);
+void hr__run_worker_destroy(void *user, void *worker);
+/* Starts a run whose plan and targets are filled in. */
+hr_status hr__run_start(hr__run *run, void *stream, hr_error *err);
+hr_status hr__run_wait(hr__run *run, int64_t timeout_ns, hr_error *err);
+void hr__run_cancel(hr__run *run);
+/* Cancel, wait, release what the run holds (not the memory of *run). */
+void hr__run_finish(hr__run *run);
+/* Hand out the ranges of an object. */
+void hr__run_push(hr__run *run, hr__opened *opened);
+/* Record a failure for all requests that use the chunk. */
+void hr__run_fail_chunk(hr__run *run, const hr__chunk *chunk, const hr_error *err);
+
+/* object.c */
+void hr__run_object(hr__run *run, hr__worker *w, const hr__object_plan *plan);
+void hr__opened_free(hr__run *run, hr__opened *opened);
+/* Store key of an object, for the store and for messages. */
+#define HR__KEY_MAX 1024
+hr_status hr__run_key(const hr__source *source, const hr__object_plan *plan, char *key,
+                      hr_error *err);
+
+/* deliver.c */
+void hr__run_range(hr__run *run, hr__worker *w, const hr__object_plan *plan,
+                   hr__object *object, const hr__range *range);
+void hr__run_missing(hr__run *run, const hr__chunk *chunk);
+
+/* stage.c: a decoded chunk (elements of type `from`) to the destinations on devices of
+ * all its uses; or, with bytes NULL, its fill value. */
+hr_status hr__stage_deliver(hr__run *run, const hr__chunk *chunk, const uint8_t *bytes,
+                            uint64_t nbytes, const hr_dtype *from, hr_error *err);
+
+#endif
