@@ -11,7 +11,7 @@ static void fail_missing(hr__run *run, const hr__chunk *chunk, const char *key) 
     const hr__source *source = run->targets[chunk->object->array_id].source;
     char coords[128] = "";
     size_t n = 0;
-    for (int32_t i = 0; i < source->array.ndim && n < sizeof coords; i++) {
+    for (int32_t i = 0; i < source->array->ndim && n < sizeof coords; i++) {
         n += (size_t)snprintf(coords + n, sizeof coords - n, "%s%" PRId64,
                               i > 0 ? "," : "", chunk->coords[i]);
     }
@@ -24,7 +24,7 @@ static void fail_missing(hr__run *run, const hr__chunk *chunk, const char *key) 
 
 void hr__run_missing(hr__run *run, const hr__chunk *chunk) {
     const hr__source *source = run->targets[chunk->object->array_id].source;
-    const hr__array *array = &source->array;
+    const hr__array *array = source->array;
     atomic_fetch_add(&run->nmissing, 1);
     if (run->strict) {
         char key[HR__KEY_MAX] = "";

@@ -243,6 +243,4 @@ void hr__run_finish(hr__run *run) {
         pthread_cond_destroy(&run->changed);
         pthread_mutex_destroy(&run->lock);
     }
-    hr__heap_destroy(run->heap);
-    hr__arena_free(&run->arena);
 }

@@ -77,7 +77,7 @@ void hr__run_worker_destroy(void *user, void *worker);
 hr_status hr__run_start(hr__run *run, void *stream, hr_error *err);
 hr_status hr__run_wait(hr__run *run, int64_t timeout_ns, hr_error *err);
 void hr__run_cancel(hr__run *run);
-/* Cancel, wait, release what the run holds (not the memory of *run). */
+/* Cancel, wait, take the run out of the pool. The arena and the heap are the caller's. */
 void hr__run_finish(hr__run *run);
 /* Hand out the ranges of an object. */
 void hr__run_push(hr__run *run, hr__opened *opened);

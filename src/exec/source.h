@@ -11,7 +11,7 @@ typedef struct hr__source {
     hr_store *store;
     const char *path; /* of the array in the store, "" = root */
     const char *url;  /* for messages */
-    hr__array array;
+    const hr__array *array;
 } hr__source;
 
 #endif

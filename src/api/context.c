@@ -1,0 +1,129 @@
+/* The context. SPDX-License-Identifier: Apache-2.0 */
+#include "exec/context.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/options.h"
+#include "exec/run.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define DEFAULT_SCRATCH (256 * MIB)
+#define DEFAULT_INDEX_CACHE (64 * MIB)
+#define DEFAULT_METADATA_MAX (64 * MIB)
+#define SLOTS_PER_THREAD 3
+#define MAX_THREADS 1024
+
+const char *hr_version(void) {
+    return HR_VERSION;
+}
+
+/* Cores this process may run on. */
+static uint32_t available_cores(void) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) {
+        return (uint32_t)CPU_COUNT(&set);
+    }
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 && n < MAX_THREADS ? (uint32_t)n : 1;
+}
+
+static uint64_t or_default(uint64_t value, uint64_t otherwise) {
+    return value == 0 ? otherwise : value;
+}
+
+static hr_status read_options(const hr_context_options *options, hr_context_options *o,
+                              hr_allocator *allocator, hr_error *err) {
+    HR__TRY(hr__options_read(o, sizeof *o, options, "hr_context_options", err));
+    *allocator = hr__malloc_allocator;
+    if (o->allocator != NULL) {
+        HR__TRY(hr__options_read(allocator, sizeof *allocator, o->allocator,
+                                 "hr_allocator", err));
+        if (allocator->alloc == NULL || allocator->free == NULL) {
+            return hr__fail(err, HR_ERR_ARGUMENT, "hr_allocator: alloc or free is NULL");
+        }
+    }
+    if (o->nthreads > MAX_THREADS) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "nthreads is %u, at most %d", o->nthreads,
+                        MAX_THREADS);
+    }
+    return HR_OK;
+}
+
+static void context_free(hr_context *c) {
+    if (c->pool != NULL) {
+        hr__pool_destroy(c->pool);
+    }
+    hr__ring_set_free(&c->rings);
+    hr__index_cache_destroy(c->indexes);
+    hr_allocator allocator = c->allocator;
+    hr__free(&allocator, c, sizeof *c);
+}
+
+hr_status hr_context_create(const hr_context_options *options, hr_context **out,
+                            hr_error *err) {
+    if (out == NULL) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "out is NULL");
+    }
+    hr_context_options o = HR_CONTEXT_OPTIONS_INIT;
+    hr_allocator allocator;
+    HR__TRY(read_options(options, &o, &allocator, err));
+    hr_context *c = hr__calloc(&allocator, sizeof *c);
+    if (c == NULL) {
+        return hr__fail_memory(err, sizeof *c);
+    }
+    atomic_init(&c->refs, 1);
+    atomic_init(&c->next_source_id, 1);
+    c->allocator = allocator;
+    c->log = (hr__log){.fn = o.log, .user = o.log_user, .level = o.log_level};
+    c->nthreads = o.nthreads == 0 ? available_cores() : o.nthreads;
+    c->metadata_max_nbytes = or_default(o.metadata_max_nbytes, DEFAULT_METADATA_MAX);
+    hr__ring_set_init(&c->rings, &c->allocator,
+                      or_default(o.scratch_nbytes, DEFAULT_SCRATCH),
+                      c->nthreads * SLOTS_PER_THREAD);
+    c->indexes = hr__index_cache_create(
+        &c->allocator, or_default(o.index_cache_nbytes, DEFAULT_INDEX_CACHE));
+    c->pool = hr__pool_create(&c->allocator, c->nthreads,
+                              (hr__pool_hooks){.user = &c->allocator,
+                                               .worker_create = hr__run_worker_create,
+                                               .worker_destroy = hr__run_worker_destroy});
+    if (c->indexes == NULL || c->pool == NULL) {
+        context_free(c);
+        return hr__fail_memory(err, sizeof *c);
+    }
+    *out = c;
+    return HR_OK;
+}
+
+hr_context *hr_context_ref(hr_context *context) {
+    if (context != NULL) {
+        atomic_fetch_add(&context->refs, 1);
+    }
+    return context;
+}
+
+void hr_context_unref(hr_context *context) {
+    if (context != NULL && atomic_fetch_sub(&context->refs, 1) == 1) {
+        context_free(context);
+    }
+}
+
+hr_status hr_device_describe(hr_device device, hr_device_info *out, hr_error *err) {
+    hr_device_info info = HR_DEVICE_INFO_INIT;
+    if (device.type == 0 || device.type == HR_DEVICE_CPU) {
+        (void)strcpy(info.name, "cpu");
+        info.memory_nbytes =
+            (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    } else {
+        const hr__device_ops *ops = hr__device_find(device.type);
+        if (ops == NULL) {
+            return hr__fail(err, HR_ERR_UNSUPPORTED,
+                            "this build has no device of type %d", device.type);
+        }
+        HR__TRY(ops->describe(device.index, &info, err));
+    }
+    return hr__options_write(out, &info, sizeof info, "hr_device_info", err);
+}

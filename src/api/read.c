@@ -1,0 +1,257 @@
+/* Submitting reads and waiting for them. SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+
+#include "api/node.h"
+#include "api/options.h"
+#include "core/checked.h"
+#include "exec/run.h"
+
+struct hr_batch {
+    atomic_uint refs;
+    hr_context *context; /* held */
+    hr_node **nodes;     /* held, one per request; in the run's arena */
+    size_t nrequests;
+    hr__run run;
+};
+
+hr_status hr_selection_shape(const hr_node *array, const hr_selection *selection,
+                             int32_t *ndim, int64_t *shape, hr_error *err) {
+    HR__TRY(hr__node_check(array, HR_NODE_ARRAY, err));
+    if (selection == NULL || ndim == NULL || shape == NULL) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "selection, ndim or shape is NULL");
+    }
+    return hr__selection_shape(&array->zarr.array, selection,
+                               array->zarr.is_rectilinear ? NULL : array->zarr.chunk_shape,
+                               ndim, shape, err);
+}
+
+/* Requests of a caller compiled against another version lie further apart, or closer. */
+static hr_status read_request(const hr_request *requests, size_t i, hr_request *r,
+                              hr_error *err) {
+    const uint8_t *first = (const uint8_t *)requests;
+    *r = HR_REQUEST_INIT;
+    return hr__options_read(r, sizeof *r, first + i * (size_t)requests->struct_size,
+                            "hr_request", err);
+}
+
+static hr_status check_dtype(const hr_request *r, const hr__array *a, size_t i,
+                             hr_error *err) {
+    const hr_dtype *to = &r->dst.dtype;
+    if (hr__dtype_same_kind(to, &a->dtype)) {
+        return HR_OK;
+    }
+    bool can_cast = hr__dtype_is_number(to) && hr__dtype_is_number(&a->dtype);
+    if (r->allow_cast && can_cast) {
+        return HR_OK;
+    }
+    char have[64];
+    char want[64];
+    (void)hr_dtype_format(&a->dtype, have, sizeof have);
+    (void)hr_dtype_format(to, want, sizeof want);
+    return hr__fail(err, HR_ERR_DTYPE,
+                    "request %zu: array is %s, destination is %s%s", i, have, want,
+                    can_cast ? " (set allow_cast to convert)" : ": no conversion");
+}
+
+static hr_status check_request(const hr_request *r, size_t i, hr_error *err) {
+    hr_status status = hr__node_check(r->array, HR_NODE_ARRAY, err);
+    if (status != HR_OK) {
+        return hr__fail(err, status, "request %zu: not an array", i);
+    }
+    const hr_tensor *t = &r->dst;
+    HR__TRY(check_dtype(r, &r->array->zarr.array, i, err));
+    if (t->ndim < 0 || t->ndim > HR_MAX_NDIM || (t->ndim > 0 && t->shape == NULL)) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "request %zu: destination has ndim %d", i,
+                        t->ndim);
+    }
+    uint64_t nbytes;
+    if (!hr__shape_nbytes(t->ndim, t->shape, t->dtype.itemsize, &nbytes)) {
+        return hr__fail(err, HR_ERR_OVERFLOW, "request %zu: destination is too large", i);
+    }
+    if (t->data == NULL && nbytes > 0) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "request %zu: destination is NULL", i);
+    }
+    bool on_host = t->device.type == 0 || t->device.type == HR_DEVICE_CPU;
+    if (!on_host && hr__dtype_is_vlen(&t->dtype)) {
+        return hr__fail(err, HR_ERR_UNSUPPORTED,
+                        "request %zu: variable-length elements go to host memory only", i);
+    }
+    return HR_OK;
+}
+
+static hr_status make_target(hr_batch *b, const hr_request *r, size_t i, hr_error *err) {
+    hr__target *t = &b->run.targets[i];
+    t->source = &r->array->source;
+    t->dtype = r->dst.dtype;
+    t->data = r->dst.data;
+    t->error = HR_ERROR_INIT;
+    atomic_init(&t->status, HR_OK);
+    hr_device device = r->dst.device;
+    if (device.type != 0 && device.type != HR_DEVICE_CPU) {
+        HR__TRY(hr__ring_set_get(&b->context->rings, device, &t->ring, err));
+    }
+    if (hr__dtype_is_vlen(&t->dtype) && b->run.heap == NULL) {
+        b->run.heap = hr__heap_create(&b->context->allocator);
+        if (b->run.heap == NULL) {
+            return hr__fail_memory(err, 0);
+        }
+    }
+    b->nodes[i] = hr_node_ref(r->array);
+    b->nrequests = i + 1;
+    return HR_OK;
+}
+
+static hr_status prepare(hr_batch *b, const hr_request *requests, size_t n,
+                         hr_error *err) {
+    hr__arena *arena = &b->run.arena;
+    hr__plan_request *plan = hr__arena_array(arena, n, sizeof *plan);
+    b->run.targets = hr__arena_array(arena, n, sizeof *b->run.targets);
+    b->nodes = hr__arena_array(arena, n, sizeof(hr_node *));
+    if (plan == NULL || b->run.targets == NULL || b->nodes == NULL) {
+        return hr__fail_memory(err, n * sizeof *plan);
+    }
+    b->run.ntargets = n;
+    for (size_t i = 0; i < n; i++) {
+        hr_request r;
+        HR__TRY(read_request(requests, i, &r, err));
+        HR__TRY(check_request(&r, i, err));
+        HR__TRY(make_target(b, &r, i, err));
+        hr_selection *selection = hr__arena_copy(arena, &r.selection, sizeof r.selection);
+        if (selection == NULL) {
+            return hr__fail_memory(err, sizeof r.selection);
+        }
+        const hr__zarr_node *z = &r.array->zarr;
+        plan[i] = (hr__plan_request){.array = &z->array,
+                                     .selection = selection,
+                                     .block_shape = z->is_rectilinear ? NULL : z->chunk_shape,
+                                     .dst_itemsize = r.dst.dtype.itemsize,
+                                     .dst_ndim = r.dst.ndim,
+                                     .dst_shape = r.dst.shape,
+                                     .dst_strides = r.dst.strides_nbytes};
+    }
+    return hr__plan_build(plan, n, arena, &b->run.plan, err);
+}
+
+static void batch_free(hr_batch *b) {
+    hr_context *context = b->context;
+    for (size_t i = 0; i < b->nrequests; i++) {
+        hr_node_unref(b->nodes[i]);
+    }
+    hr__heap_destroy(b->run.heap);
+    hr__arena_free(&b->run.arena);
+    hr__free(&context->allocator, b, sizeof *b);
+    hr_context_unref(context);
+}
+
+hr_status hr_read_submit(hr_context *context, const hr_request *requests, size_t n,
+                         void *stream, const hr_read_options *options, hr_batch **out,
+                         hr_error *err) {
+    if (context == NULL || out == NULL || (requests == NULL && n > 0)) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "context, requests or out is NULL");
+    }
+    if (n > UINT32_MAX) {
+        return hr__fail(err, HR_ERR_OVERFLOW, "%zu requests in one batch", n);
+    }
+    hr_read_options o = HR_READ_OPTIONS_INIT;
+    HR__TRY(hr__options_read(&o, sizeof o, options, "hr_read_options", err));
+    hr_batch *b = hr__calloc(&context->allocator, sizeof *b);
+    if (b == NULL) {
+        return hr__fail_memory(err, sizeof *b);
+    }
+    atomic_init(&b->refs, 1);
+    b->context = hr_context_ref(context);
+    b->run.context = context;
+    b->run.strict = o.strict != 0;
+    b->run.skip_checksums = o.skip_checksums != 0;
+    hr__arena_init(&b->run.arena, &context->allocator);
+    hr_status status = prepare(b, requests, n, err);
+    if (status == HR_OK) {
+        status = hr__run_start(&b->run, stream, err);
+    }
+    if (status != HR_OK) {
+        batch_free(b);
+        return status;
+    }
+    *out = b;
+    return HR_OK;
+}
+
+hr_status hr_batch_wait(hr_batch *batch, int64_t timeout_ns, hr_error *err) {
+    if (batch == NULL) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "batch is NULL");
+    }
+    return hr__run_wait(&batch->run, timeout_ns, err);
+}
+
+int hr_batch_poll(hr_batch *batch) {
+    return atomic_load(&batch->run.done);
+}
+
+void hr_batch_cancel(hr_batch *batch) {
+    hr__run_cancel(&batch->run);
+}
+
+hr_status hr_batch_error(hr_batch *batch, size_t i, hr_error *err) {
+    if (batch == NULL || i >= batch->nrequests) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "no request %zu", i);
+    }
+    if (!atomic_load(&batch->run.done)) {
+        return hr__fail(err, HR_ERR_TIMEOUT, "the batch is not done yet");
+    }
+    const hr__target *t = &batch->run.targets[i];
+    hr_status status = (hr_status)atomic_load(&t->status);
+    if (status != HR_OK) {
+        hr__error_copy(err, &t->error);
+    }
+    return status;
+}
+
+hr_status hr_batch_get_stats(hr_batch *batch, hr_batch_stats *stats, hr_error *err) {
+    if (batch == NULL) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "batch is NULL");
+    }
+    hr__run *run = &batch->run;
+    hr_batch_stats known = HR_BATCH_STATS_INIT;
+    known.nchunks = run->plan.nchunks;
+    known.nchunks_missing = atomic_load(&run->nmissing);
+    known.nreads = atomic_load(&run->nreads);
+    known.read_nbytes = atomic_load(&run->read_nbytes);
+    known.decoded_nbytes = atomic_load(&run->decoded_nbytes);
+    known.copied_nbytes = atomic_load(&run->copied_nbytes);
+    return hr__options_write(stats, &known, sizeof known, "hr_batch_stats", err);
+}
+
+hr_batch *hr_batch_ref(hr_batch *batch) {
+    if (batch != NULL) {
+        atomic_fetch_add(&batch->refs, 1);
+    }
+    return batch;
+}
+
+void hr_batch_unref(hr_batch *batch) {
+    if (batch != NULL && atomic_fetch_sub(&batch->refs, 1) == 1) {
+        hr__run_finish(&batch->run);
+        batch_free(batch);
+    }
+}
+
+hr_status hr_read(hr_node *array, const hr_selection *selection, const hr_tensor *dst,
+                  hr_error *err) {
+    HR__TRY(hr__node_check(array, HR_NODE_ARRAY, err));
+    if (dst == NULL || hr__dtype_is_vlen(&array->zarr.array.dtype)) {
+        return hr__fail(err, HR_ERR_ARGUMENT,
+                        "dst is NULL, or the elements are of variable length: use a batch");
+    }
+    hr_request r = HR_REQUEST_INIT;
+    r.array = array;
+    if (selection != NULL) {
+        r.selection = *selection;
+    }
+    r.dst = *dst;
+    hr_batch *batch = NULL;
+    HR__TRY(hr_read_submit(array->store->context, &r, 1, NULL, NULL, &batch, err));
+    hr_status status = hr_batch_wait(batch, -1, err);
+    hr_batch_unref(batch);
+    return status;
+}

@@ -1,0 +1,60 @@
+/* Stores as the caller sees them: shared objects that hold their context.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "store/store.h"
+
+#include <stdatomic.h>
+
+#include "exec/context.h"
+
+static hr_status adopt(hr_context *context, hr_status status, hr_store *store,
+                       hr_store **out) {
+    if (status == HR_OK) {
+        hr_context_ref(context);
+        *out = store;
+    }
+    return status;
+}
+
+hr_status hr_store_open_directory(hr_context *context, const char *path, hr_store **out,
+                                  hr_error *err) {
+    if (context == NULL || path == NULL || out == NULL) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "context, path or out is NULL");
+    }
+    hr_store *store = NULL;
+    return adopt(context,
+                 hr__store_open_directory(context, &context->allocator, path, &store, err),
+                 store, out);
+}
+
+hr_status hr_store_create_memory(hr_context *context, hr_store **out, hr_error *err) {
+    if (context == NULL || out == NULL) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "context or out is NULL");
+    }
+    hr_store *store = NULL;
+    return adopt(context,
+                 hr__store_create_memory(context, &context->allocator, &store, err),
+                 store, out);
+}
+
+hr_status hr_store_set(hr_store *store, const char *key, const void *data, size_t nbytes,
+                       hr_error *err) {
+    if (store == NULL || key == NULL || (data == NULL && nbytes > 0)) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "store, key or data is NULL");
+    }
+    return hr__store_set(store, key, data, nbytes, err);
+}
+
+hr_store *hr_store_ref(hr_store *store) {
+    if (store != NULL) {
+        atomic_fetch_add(&store->refs, 1);
+    }
+    return store;
+}
+
+void hr_store_unref(hr_store *store) {
+    if (store != NULL && atomic_fetch_sub(&store->refs, 1) == 1) {
+        hr_context *context = store->context;
+        hr__store_destroy(store);
+        hr_context_unref(context);
+    }
+}
