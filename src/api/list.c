@@ -27,7 +27,8 @@ typedef struct names {
     size_t n, capacity;
 } names;
 
-static bool grow(hr__arena *arena, void **items, size_t n, size_t *capacity, size_t size) {
+static bool grow(hr__arena *arena, void **items, size_t n, size_t *capacity,
+                 size_t size) {
     if (n < *capacity) {
         return true;
     }
@@ -68,7 +69,8 @@ static bool add_member(hr_member_list *list, const char *path, hr_node_kind kind
     return true;
 }
 
-static hr_status list_below(lister *l, const char *root, const char *relative, int depth) {
+static hr_status list_below(lister *l, const char *root, const char *relative,
+                            int depth) {
     hr__arena *arena = &l->list->arena;
     const char *sep = root[0] != '\0' && relative[0] != '\0' ? "/" : "";
     const char *prefix = hr__arena_printf(arena, "%s%s%s", root, sep, relative);
@@ -83,8 +85,8 @@ static hr_status list_below(lister *l, const char *root, const char *relative, i
         const char *name = found.names[i];
         const char *path = hr__arena_printf(arena, "%s%s%s", relative,
                                             relative[0] != '\0' ? "/" : "", name);
-        const char *full = hr__arena_printf(arena, "%s%s%s", prefix,
-                                            prefix[0] != '\0' ? "/" : "", name);
+        const char *full =
+            hr__arena_printf(arena, "%s%s%s", prefix, prefix[0] != '\0' ? "/" : "", name);
         hr_node_kind kind;
         if (path == NULL || full == NULL) {
             return hr__fail_memory(l->err, strlen(name));

@@ -72,21 +72,23 @@ static hr_status node_open(hr_store *store, hr_node *parent, const char *path,
     node->url = hr__arena_printf(&node->arena, "%s%s%s", store->url,
                                  path[0] != '\0' ? "/" : "", path);
     hr__doc_source docs = hr__node_documents(store);
-    hr_status status = node->url == NULL
-                           ? hr__fail_memory(err, strlen(path))
-                           : hr__zarr_open(&docs, path, options,
-                                           parent == NULL ? NULL : parent->zarr.consolidated,
-                                           &node->arena, &node->zarr, err);
+    hr_status status =
+        node->url == NULL
+            ? hr__fail_memory(err, strlen(path))
+            : hr__zarr_open(&docs, path, options,
+                            parent == NULL ? NULL : parent->zarr.consolidated,
+                            &node->arena, &node->zarr, err);
     if (status != HR_OK) {
         hr__error_add_place(err, node->url, NULL, 0);
         node_free(node);
         return status;
     }
-    node->source = (hr__source){.id = atomic_fetch_add(&store->context->next_source_id, 1),
-                                .store = store,
-                                .path = node->zarr.path,
-                                .url = node->url,
-                                .array = &node->zarr.array};
+    node->source =
+        (hr__source){.id = atomic_fetch_add(&store->context->next_source_id, 1),
+                     .store = store,
+                     .path = node->zarr.path,
+                     .url = node->url,
+                     .array = &node->zarr.array};
     if (node->zarr.kind == HR_NODE_ARRAY) {
         finish_array(node);
     }
@@ -102,7 +104,8 @@ static hr_status read_open_options(const hr_open_options *options, hr_open_optio
         return hr__fail(err, HR_ERR_ARGUMENT, "zarr_format is %d, not 0, 2 or 3",
                         o->zarr_format);
     }
-    if (o->consolidated < HR_CONSOLIDATED_AUTO || o->consolidated > HR_CONSOLIDATED_NEVER) {
+    if (o->consolidated < HR_CONSOLIDATED_AUTO ||
+        o->consolidated > HR_CONSOLIDATED_NEVER) {
         return hr__fail(err, HR_ERR_ARGUMENT, "consolidated is %d", (int)o->consolidated);
     }
     return HR_OK;
@@ -135,10 +138,9 @@ hr_status hr_node_open(hr_node *group, const char *path, hr_node **out, hr_error
 }
 
 static int hex_digit(char c) {
-    return isdigit((unsigned char)c) ? c - '0'
-           : isxdigit((unsigned char)c)
-               ? tolower((unsigned char)c) - 'a' + 10
-               : -1;
+    return isdigit((unsigned char)c)    ? c - '0'
+           : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10
+                                        : -1;
 }
 
 /* Path of a file URL: %XX decoded. A URL without scheme is a path as it is. */
@@ -237,7 +239,8 @@ hr_status hr_node_chunk_extent(const hr_node *node, int32_t axis, int64_t i,
     HR__TRY(hr__node_check(node, HR_NODE_ARRAY, err));
     const hr__array *a = &node->zarr.array;
     if (axis < 0 || axis >= a->ndim || i < 0 || i >= node->grid_shape[axis]) {
-        return hr__fail(err, HR_ERR_SELECTION, "no chunk %" PRId64 " along axis %d", i, axis);
+        return hr__fail(err, HR_ERR_SELECTION, "no chunk %" PRId64 " along axis %d", i,
+                        axis);
     }
     int64_t first = node->zarr.is_rectilinear ? hr__grid_start(&a->grid[axis], i)
                                               : i * node->zarr.chunk_shape[axis];

@@ -21,9 +21,9 @@ hr_status hr_selection_shape(const hr_node *array, const hr_selection *selection
     if (selection == NULL || ndim == NULL || shape == NULL) {
         return hr__fail(err, HR_ERR_ARGUMENT, "selection, ndim or shape is NULL");
     }
-    return hr__selection_shape(&array->zarr.array, selection,
-                               array->zarr.is_rectilinear ? NULL : array->zarr.chunk_shape,
-                               ndim, shape, err);
+    return hr__selection_shape(
+        &array->zarr.array, selection,
+        array->zarr.is_rectilinear ? NULL : array->zarr.chunk_shape, ndim, shape, err);
 }
 
 /* Requests of a caller compiled against another version lie further apart, or closer. */
@@ -49,8 +49,8 @@ static hr_status check_dtype(const hr_request *r, const hr__array *a, size_t i,
     char want[64];
     (void)hr_dtype_format(&a->dtype, have, sizeof have);
     (void)hr_dtype_format(to, want, sizeof want);
-    return hr__fail(err, HR_ERR_DTYPE,
-                    "request %zu: array is %s, destination is %s%s", i, have, want,
+    return hr__fail(err, HR_ERR_DTYPE, "request %zu: array is %s, destination is %s%s", i,
+                    have, want,
                     can_cast ? " (set allow_cast to convert)" : ": no conversion");
 }
 
@@ -75,7 +75,8 @@ static hr_status check_request(const hr_request *r, size_t i, hr_error *err) {
     bool on_host = t->device.type == 0 || t->device.type == HR_DEVICE_CPU;
     if (!on_host && hr__dtype_is_vlen(&t->dtype)) {
         return hr__fail(err, HR_ERR_UNSUPPORTED,
-                        "request %zu: variable-length elements go to host memory only", i);
+                        "request %zu: variable-length elements go to host memory only",
+                        i);
     }
     return HR_OK;
 }
@@ -122,13 +123,14 @@ static hr_status prepare(hr_batch *b, const hr_request *requests, size_t n,
             return hr__fail_memory(err, sizeof r.selection);
         }
         const hr__zarr_node *z = &r.array->zarr;
-        plan[i] = (hr__plan_request){.array = &z->array,
-                                     .selection = selection,
-                                     .block_shape = z->is_rectilinear ? NULL : z->chunk_shape,
-                                     .dst_itemsize = r.dst.dtype.itemsize,
-                                     .dst_ndim = r.dst.ndim,
-                                     .dst_shape = r.dst.shape,
-                                     .dst_strides = r.dst.strides_nbytes};
+        plan[i] =
+            (hr__plan_request){.array = &z->array,
+                               .selection = selection,
+                               .block_shape = z->is_rectilinear ? NULL : z->chunk_shape,
+                               .dst_itemsize = r.dst.dtype.itemsize,
+                               .dst_ndim = r.dst.ndim,
+                               .dst_shape = r.dst.shape,
+                               .dst_strides = r.dst.strides_nbytes};
     }
     return hr__plan_build(plan, n, arena, &b->run.plan, err);
 }
@@ -240,8 +242,9 @@ hr_status hr_read(hr_node *array, const hr_selection *selection, const hr_tensor
                   hr_error *err) {
     HR__TRY(hr__node_check(array, HR_NODE_ARRAY, err));
     if (dst == NULL || hr__dtype_is_vlen(&array->zarr.array.dtype)) {
-        return hr__fail(err, HR_ERR_ARGUMENT,
-                        "dst is NULL, or the elements are of variable length: use a batch");
+        return hr__fail(
+            err, HR_ERR_ARGUMENT,
+            "dst is NULL, or the elements are of variable length: use a batch");
     }
     hr_request r = HR_REQUEST_INIT;
     r.array = array;

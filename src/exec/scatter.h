@@ -35,7 +35,8 @@ bool hr__copy_is_contiguous(const hr__copy *copy, uint64_t itemsize);
 void hr__scatter(const hr__copy *copy, uint8_t *dst, const hr_dtype *to,
                  const uint8_t *src, const hr_dtype *from);
 
-/* Write one item (of type `from`, converted) to every place of the destination's loops. */
+/* Write one item (of type `from`, converted) to every place of the destination's loops.
+ */
 void hr__scatter_fill(const hr__copy *copy, uint8_t *dst, const hr_dtype *to,
                       const void *item, const hr_dtype *from);
 

@@ -109,7 +109,7 @@ typedef struct hr__range {
     uint64_t offset, nbytes;
     hr__chunk *chunks;
 } hr__range;
-void hr__plan_ranges(hr__chunk **chunks, uint64_t nchunks, uint64_t gap_nbytes,
-                     uint64_t max_nbytes, hr__range *ranges, uint64_t *nranges);
+hr_status hr__plan_ranges(hr__chunk **chunks, uint64_t nchunks, uint64_t gap_nbytes,
+                          uint64_t max_nbytes, hr__range *ranges, uint64_t *nranges);
 
 #endif
