@@ -2,11 +2,10 @@
 #include "exec/index.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "core/checked.h"
-#include "core/pool.h"
+#include "core/lock.h"
 
 #define NBUCKETS 4096
 
@@ -24,8 +23,7 @@ struct hr__index {
 struct hr__index_cache {
     const hr_allocator *allocator;
     uint64_t max_nbytes;
-    pthread_mutex_t lock;
-    uint64_t generation; /* of the process that the state below belongs to */
+    hr__lock lock;
     uint64_t nbytes;
     hr__index *newest, *oldest;
     hr__index *buckets[NBUCKETS];
@@ -36,24 +34,19 @@ hr__index_cache *hr__index_cache_create(const hr_allocator *a, uint64_t max_nbyt
     if (c != NULL) {
         c->allocator = a;
         c->max_nbytes = max_nbytes;
-        c->generation = hr__fork_generation();
-        pthread_mutex_init(&c->lock, NULL);
+        hr__lock_init(&c->lock);
     }
     return c;
 }
 
-/* In a forked child the lock may be held by a thread that does not exist there, and the
- * lists may be half changed: start over, and let go of what the parent had read. */
+/* In a forked child the lists may be half changed: then start over, and let go of what
+ * the parent had read. */
 static void lock_cache(hr__index_cache *c) {
-    uint64_t generation = hr__fork_generation();
-    if (c->generation != generation) {
-        pthread_mutex_init(&c->lock, NULL);
-        c->generation = generation;
+    if (hr__lock_acquire(&c->lock) == HR__LOCK_BROKEN) {
         c->nbytes = 0;
         c->newest = c->oldest = NULL;
         memset(c->buckets, 0, sizeof c->buckets);
     }
-    pthread_mutex_lock(&c->lock);
 }
 
 static hr__index **bucket(hr__index_cache *c, const hr__index_key *k) {
@@ -121,7 +114,7 @@ static hr__index *find(hr__index_cache *c, const hr__index_key *key) {
         use_unlink(c, x);
         use_link(c, x);
     }
-    pthread_mutex_unlock(&c->lock);
+    hr__lock_release(&c->lock);
     return x;
 }
 
@@ -140,14 +133,14 @@ static void keep(hr__index_cache *c, hr__index *x) {
         use_link(c, x);
         c->nbytes += x->nbytes;
     }
-    pthread_mutex_unlock(&c->lock);
+    hr__lock_release(&c->lock);
 }
 
 void hr__index_release(hr__index_cache *cache, hr__index *index) {
     if (index != NULL) {
         lock_cache(cache);
         drop_ref(cache, index);
-        pthread_mutex_unlock(&cache->lock);
+        hr__lock_release(&cache->lock);
     }
 }
 
@@ -157,8 +150,8 @@ void hr__index_cache_destroy(hr__index_cache *cache) {
         while (cache->oldest != NULL) {
             evict(cache, cache->oldest);
         }
-        pthread_mutex_unlock(&cache->lock);
-        pthread_mutex_destroy(&cache->lock);
+        hr__lock_release(&cache->lock);
+        hr__lock_destroy(&cache->lock);
         hr__free(cache->allocator, cache, sizeof *cache);
     }
 }

@@ -187,10 +187,10 @@ static void run_levels(hr__run *run, hr__worker *w, const hr__object_plan *plan,
     for (int32_t l = 0; l < HR__MAX_LEVELS; l++) {
         hr__index_release(run->context->indexes, k.index[l]);
     }
-    hr_status status =
-        n == 0 ? HR_OK
-               : hr__plan_ranges(chunks, n, source->store->gap_nbytes,
-                                 range_limit(run, object->nbytes), o->ranges, &o->nranges);
+    hr_status status = n == 0 ? HR_OK
+                              : hr__plan_ranges(chunks, n, source->store->gap_nbytes,
+                                                range_limit(run, object->nbytes),
+                                                o->ranges, &o->nranges);
     for (uint64_t i = 0; i < n && status != HR_OK; i++) {
         (void)hr__fail(&err, status, "byte ranges of the chunks do not fit in 64 bits");
         hr__error_add_place(&err, source->url, key, 0);

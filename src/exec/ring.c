@@ -3,8 +3,6 @@
 
 #include <inttypes.h>
 
-#include "core/pool.h"
-
 static void slot_release(hr__ring *ring, hr__slot_buffer *s) {
     const hr__device_ops *ops = ring->device->ops;
     if (s->event != NULL) {
@@ -156,7 +154,7 @@ void hr__ring_set_init(hr__ring_set *set, const hr_allocator *a, uint64_t max_nb
                           .max_slots =
                               max_slots < HR__RING_SLOTS ? max_slots : HR__RING_SLOTS,
                           .generation = hr__fork_generation()};
-    pthread_mutex_init(&set->lock, NULL);
+    hr__lock_init(&set->lock);
 }
 
 static void ring_close(hr__ring_set *set, hr__ring *ring) {
@@ -185,7 +183,7 @@ void hr__ring_set_free(hr__ring_set *set) {
         }
     }
     set->nrings = 0;
-    pthread_mutex_destroy(&set->lock);
+    hr__lock_destroy(&set->lock);
 }
 
 static hr_status ring_open(hr__ring_set *set, hr_device device, hr__ring **out,
@@ -224,28 +222,28 @@ static hr__ring *ring_find(const hr__ring_set *set, hr_device device) {
 
 hr_status hr__ring_set_get(hr__ring_set *set, hr_device device, hr__ring **out,
                            hr_error *err) {
-    if (set->generation != hr__fork_generation()) {
-        if (set->nrings > 0) {
-            return hr__fail(
-                err, HR_ERR_FORKED,
-                "a device was in use before fork(); use the spawn start method");
-        }
-        pthread_mutex_init(&set->lock, NULL);
-        set->generation = hr__fork_generation();
-    }
-    pthread_mutex_lock(&set->lock);
-    hr__ring *ring = ring_find(set, device);
+    (void)hr__lock_acquire(&set->lock);
     hr_status status = HR_OK;
-    if (ring == NULL && set->nrings == sizeof set->rings / sizeof *set->rings) {
+    hr__ring *ring = NULL;
+    if (set->generation != hr__fork_generation() && set->nrings > 0) {
+        status =
+            hr__fail(err, HR_ERR_FORKED,
+                     "a device was in use before fork(); use the spawn start method");
+    } else {
+        set->generation = hr__fork_generation();
+        ring = ring_find(set, device);
+    }
+    uint32_t most = sizeof set->rings / sizeof *set->rings;
+    if (status == HR_OK && ring == NULL && set->nrings == most) {
         status = hr__fail(err, HR_ERR_UNSUPPORTED, "more than %u devices in one context",
-                          set->nrings);
-    } else if (ring == NULL) {
+                          most);
+    } else if (status == HR_OK && ring == NULL) {
         status = ring_open(set, device, &ring, err);
         if (status == HR_OK) {
             set->rings[set->nrings++] = ring;
         }
     }
-    pthread_mutex_unlock(&set->lock);
+    hr__lock_release(&set->lock);
     if (status == HR_OK) {
         *out = ring;
     }

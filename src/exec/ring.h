@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/lock.h"
 #include "device/device.h"
 
 /* One slot: a thread fills `pinned`, queues the copy to `device` and the kernels that
@@ -49,8 +50,8 @@ typedef struct hr__ring_set {
     const hr_allocator *allocator;
     uint64_t max_nbytes; /* for each */
     uint32_t max_slots;
-    pthread_mutex_t lock;
-    uint64_t generation;
+    hr__lock lock;
+    uint64_t generation; /* of the process whose driver the rings belong to */
     uint32_t nrings;
     hr__ring *rings[16];
 } hr__ring_set;
