@@ -88,7 +88,6 @@ void hr__run_fail_chunk(hr__run *run, const hr__chunk *chunk, const hr_error *er
 void hr__run_object(hr__run *run, hr__worker *w, const hr__object_plan *plan);
 void hr__opened_free(hr__run *run, hr__opened *opened);
 /* Store key of an object, for the store and for messages. */
-#define HR__KEY_MAX 1024
 hr_status hr__run_key(const hr__source *source, const hr__object_plan *plan, char *key,
                       hr_error *err);
 
