@@ -6,11 +6,11 @@
 
 #include "exec/context.h"
 
-static hr_status adopt(hr_context *context, hr_status status, hr_store *store,
-                       hr_store **out) {
+/* A new store holds its context. */
+static hr_status adopt(hr_status status, hr_store **store, hr_store **out) {
     if (status == HR_OK) {
-        hr_context_ref(context);
-        *out = store;
+        hr_context_ref((*store)->context);
+        *out = *store;
     }
     return status;
 }
@@ -22,8 +22,7 @@ hr_status hr_store_open_directory(hr_context *context, const char *path, hr_stor
     }
     hr_store *store = NULL;
     return adopt(
-        context,
-        hr__store_open_directory(context, &context->allocator, path, &store, err), store,
+        hr__store_open_directory(context, &context->allocator, path, &store, err), &store,
         out);
 }
 
@@ -32,9 +31,8 @@ hr_status hr_store_create_memory(hr_context *context, hr_store **out, hr_error *
         return hr__fail(err, HR_ERR_ARGUMENT, "context or out is NULL");
     }
     hr_store *store = NULL;
-    return adopt(context,
-                 hr__store_create_memory(context, &context->allocator, &store, err),
-                 store, out);
+    return adopt(hr__store_create_memory(context, &context->allocator, &store, err),
+                 &store, out);
 }
 
 hr_status hr_store_set(hr_store *store, const char *key, const void *data, size_t nbytes,
