@@ -51,14 +51,14 @@ static void lock_cache(hr__index_cache *c) {
 
 static hr__index **bucket(hr__index_cache *c, const hr__index_key *k) {
     uint64_t h = k->source_id * 0x9E3779B97F4A7C15U ^ k->outer * 0xC2B2AE3D27D4EB4FU ^
-                 k->offset * 0x165667B19E3779F9U ^ k->version;
+                 k->offset * 0x165667B19E3779F9U ^ (k->version + k->level);
     h ^= h >> 29;
     return &c->buckets[h * 0xBF58476D1CE4E5B9U >> 52];
 }
 
 static bool same_key(const hr__index_key *a, const hr__index_key *b) {
     return a->source_id == b->source_id && a->outer == b->outer &&
-           a->offset == b->offset && a->version == b->version;
+           a->offset == b->offset && a->level == b->level && a->version == b->version;
 }
 
 static void use_link(hr__index_cache *c, hr__index *x) {

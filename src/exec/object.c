@@ -65,6 +65,7 @@ static hr_status step_shard(walker *k, int32_t l, uint64_t i, hr__extent *at,
         uint64_t nread = 0;
         hr__index_key key = k->key;
         key.offset = at->offset;
+        key.level = (uint64_t)l;
         HR__TRY(hr__index_load(cache, &key, &k->array->levels[l], k->object, *at,
                                k->run->skip_checksums, k->worker, &k->index[l], &nread,
                                err));
