@@ -204,6 +204,17 @@ static bool sleep_for_change(hr__run *run, int64_t timeout_ns,
     return rc != ETIMEDOUT;
 }
 
+/* Without memory for a pooled state, work with one of our own for the time being. */
+static void help(hr__run *run) {
+    if (!hr__pool_help(run->context->pool, &run->job)) {
+        hr__worker own;
+        hr__worker_init(&own, &run->context->allocator);
+        while (run_piece(&run->job, &own)) {
+        }
+        hr__worker_free(&own);
+    }
+}
+
 hr_status hr__run_wait(hr__run *run, int64_t timeout_ns, hr_error *err) {
     if (run->generation != hr__fork_generation()) {
         return hr__fail(err, HR_ERR_FORKED, "the batch belongs to the parent process");
@@ -214,7 +225,7 @@ hr_status hr__run_wait(hr__run *run, int64_t timeout_ns, hr_error *err) {
     }
     while (!atomic_load(&run->done)) {
         if (timeout_ns < 0) { /* a piece may take long: help only without a deadline */
-            hr__pool_help(run->context->pool, &run->job);
+            help(run);
         }
         if (!atomic_load(&run->done) && !sleep_for_change(run, timeout_ns, &deadline)) {
             return hr__fail(err, HR_ERR_TIMEOUT, "the batch is not done yet");
