@@ -233,8 +233,7 @@ hr_status hr__ring_set_get(hr__ring_set *set, hr_device device, hr__ring **out,
         set->generation = hr__fork_generation();
         ring = ring_find(set, device);
     }
-    uint32_t most = sizeof set->rings / sizeof *set->rings;
-    if (status == HR_OK && ring == NULL && set->nrings == most) {
+    if (status == HR_OK && ring == NULL && set->nrings == HR__MAX_RINGS) {
         status = hr__fail(err, HR_ERR_UNSUPPORTED, "more than %u devices in one context",
                           most);
     } else if (status == HR_OK && ring == NULL) {

@@ -23,6 +23,7 @@ typedef struct hr__slot_buffer {
 } hr__slot_buffer;
 
 #define HR__RING_SLOTS 64
+#define HR__MAX_RINGS 16
 
 typedef struct hr__ring {
     hr__device *device;
@@ -53,7 +54,7 @@ typedef struct hr__ring_set {
     hr__lock lock;
     uint64_t generation; /* of the process whose driver the rings belong to */
     uint32_t nrings;
-    hr__ring *rings[16];
+    hr__ring *rings[HR__MAX_RINGS];
 } hr__ring_set;
 
 void hr__ring_set_init(hr__ring_set *set, const hr_allocator *a, uint64_t max_nbytes,

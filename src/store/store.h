@@ -54,7 +54,7 @@ struct hr_store {
     hr_context *context; /* held */
     const hr_allocator *allocator;
     const char *url;     /* for messages; "file:///data/x" or "memory://" */
-    uint32_t refs;       /* atomic */
+    _Atomic uint32_t refs;
     uint64_t gap_nbytes; /* reads closer than this are worth merging */
 };
 
