@@ -234,8 +234,8 @@ hr_status hr__ring_set_get(hr__ring_set *set, hr_device device, hr__ring **out,
         ring = ring_find(set, device);
     }
     if (status == HR_OK && ring == NULL && set->nrings == HR__MAX_RINGS) {
-        status = hr__fail(err, HR_ERR_UNSUPPORTED, "more than %u devices in one context",
-                          most);
+        status = hr__fail(err, HR_ERR_UNSUPPORTED, "more than %d devices in one context",
+                          HR__MAX_RINGS);
     } else if (status == HR_OK && ring == NULL) {
         status = ring_open(set, device, &ring, err);
         if (status == HR_OK) {
