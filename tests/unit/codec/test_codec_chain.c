@@ -281,6 +281,9 @@ static void every_codec_is_listed_once(void **state) {
     for (; hr_codec_list(n, &s) == 1; n++) {
         assert_true(s.name[0] != '\0' && s.library[0] != '\0' && s.on_cpu == 1);
         const hr__codec_type *type = hr__codec_type_at(n);
+        for (size_t i = 0; i < n; i++) {
+            assert_ptr_not_equal(hr__codec_type_at(i), type);
+        }
         assert_non_null(type->parse);
         assert_non_null(type->decode);
         assert_true(type->v2_ids != NULL || type->v3_names != NULL);
