@@ -10,7 +10,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 base_packages=(build-essential cmake ninja-build pkg-config libzstd-dev liblz4-dev
-    libdeflate-dev libsnappy-dev libjson-c-dev liblzma-dev libbz2-dev zlib1g-dev libpng-dev)
+    libdeflate-dev libsnappy-dev libjson-c-dev liblzma-dev libbz2-dev zlib1g-dev libzfp-dev
+    libpng-dev)
 test_packages=(libcmocka-dev libblosc-dev python3-venv clang clang-format clang-tidy xz-utils)
 
 die() {

@@ -138,7 +138,7 @@ const hr__codec_type *hr__codec_find_v2(const char *id);
 /* Also finds "numcodecs.x"; *dialect says whose configuration keys to expect. */
 const hr__codec_type *hr__codec_find_v3(const char *name, hr__codec_dialect *dialect);
 const hr__codec_type *hr__codec_type_at(size_t i); /* NULL past the end */
-/* Why a codec that is known is never decoded ("…: decoding it can run code"), or NULL. */
+/* Why a codec that is known is not decoded ("…: decoding it can run code"), or NULL. */
 const char *hr__codec_refusal(const char *name);
 
 /* codec/chain.c. v3: `codecs` is the metadata's list (objects or bare names). Leading

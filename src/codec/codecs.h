@@ -14,6 +14,7 @@ extern const hr__codec_type hr__codec_bz2;
 extern const hr__codec_type hr__codec_lzma;
 extern const hr__codec_type hr__codec_snappy;
 extern const hr__codec_type hr__codec_blosc;
+extern const hr__codec_type hr__codec_zfpy; /* with HR_HAVE_ZFP */
 
 /* by hand */
 extern const hr__codec_type hr__codec_bytes;

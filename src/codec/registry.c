@@ -17,6 +17,9 @@ static const hr__codec_type *const types[] = {
     &hr__codec_bz2,
     &hr__codec_lzma,
     &hr__codec_snappy,
+#ifdef HR_HAVE_ZFP
+    &hr__codec_zfpy,
+#endif
     &hr__codec_crc32c,
     &hr__codec_crc32,
     &hr__codec_adler32,
@@ -99,6 +102,9 @@ const char *hr__codec_refusal(const char *name) {
         {"pickle", "decoding it can run code that comes with the data"},
         {"json2", "its elements are objects of Python"},
         {"msgpack2", "its elements are objects of Python"},
+#ifndef HR_HAVE_ZFP
+        {"zfpy", "built without libzfp"},
+#endif
     };
     const char *id = numcodecs_id(name);
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {

@@ -20,7 +20,7 @@ from conftest import ROOT
 CORPUS = pathlib.Path(os.environ.get("HEADRACE_CORPUS", ROOT / "build" / "corpus"))
 
 # Codecs and types of the corpus that headrace does not decode: refused by name.
-UNSUPPORTED = ("zfpy", "pcodec", "optional", "imagecodecs_tiff", "imagecodecs_delta")
+UNSUPPORTED = ("pcodec", "optional", "imagecodecs_tiff", "imagecodecs_delta")
 
 # Classes that need a store of a later version.
 LATER = {

@@ -34,6 +34,19 @@ void chain_chunk(chain_runner *r, const char *dtype, const int64_t *shape) {
     assert_true(hr__spec_measure(&r->chunk));
 }
 
+void chain_chunk_text(chain_runner *r, const char *dtype, const char *shape) {
+    json_object *list = parse(shape);
+    size_t ndim = json_object_array_length(list);
+    assert_true(ndim <= HR_MAX_NDIM);
+    int64_t lengths[HR_MAX_NDIM + 1];
+    for (size_t i = 0; i < ndim; i++) {
+        assert_true(hr__json_i64(json_object_array_get_idx(list, i), &lengths[i]));
+    }
+    lengths[ndim] = -1;
+    chain_chunk(r, dtype, lengths);
+    json_object_put(list);
+}
+
 hr_status chain_open_v3(chain_runner *r, const char *json) {
     reset(r);
     r->json = parse(json);

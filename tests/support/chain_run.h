@@ -21,6 +21,8 @@ typedef struct chain_runner {
 
 /* A chunk of the given axes (shape ends with −1) and NumPy type string. */
 void chain_chunk(chain_runner *r, const char *dtype, const int64_t *shape);
+/* The same with the shape as the corpus writes it: "[10, 20]". */
+void chain_chunk_text(chain_runner *r, const char *dtype, const char *shape);
 #define CHUNK(r, dtype, ...) chain_chunk(r, dtype, (const int64_t[]){__VA_ARGS__, -1})
 
 /* Parse a list of v3 codecs, or "filters | compressor" of v2 (either may be null). The

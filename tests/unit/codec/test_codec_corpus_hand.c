@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "codec/library.h"
-#include "core/json.h"
 #include "support/chain_run.h"
 #include "support/corpus.h"
 #include "support/sha256.h"
@@ -40,19 +39,6 @@ static void set_texts(chain_runner *r, const corpus_row *row, const uint8_t *dat
     CHUNK(r, is_utf8 ? "string" : "bytes", hr__load_le32(data));
 }
 
-static void set_chunk(chain_runner *r, const corpus_row *row) {
-    int64_t shape[HR_MAX_NDIM + 1];
-    json_object *list;
-    assert_int_equal(hr__json_parse(row->shape, strlen(row->shape), &list, NULL), HR_OK);
-    size_t ndim = json_object_array_length(list);
-    for (size_t i = 0; i < ndim; i++) {
-        assert_true(hr__json_i64(json_object_array_get_idx(list, i), &shape[i]));
-    }
-    shape[ndim] = -1;
-    chain_chunk(r, row->dtype, shape);
-    json_object_put(list);
-}
-
 static void check_hash(const chain_runner *r, const corpus_row *row) {
     char hex[65];
     size_t n = r->out_nbytes;
@@ -83,7 +69,7 @@ static void check_row(chain_runner *r, const corpus_row *row) {
     if (strncmp(row->compression, "vlen-", 5) == 0) {
         set_texts(r, row, data);
     } else {
-        set_chunk(r, row);
+        chain_chunk_text(r, row->dtype, row->shape);
     }
     if (chain_open_v2(r, filters, "null") != HR_OK || chain_decode(r, data, n) != HR_OK) {
         fail_msg("%s: %s", row->path, r->err.message);
