@@ -49,7 +49,7 @@ static hr_status parse_v2(hr__codec_parse *p, hr_error *err) {
 }
 
 const hr__codec_type hr__codec_packbits_v2 = {
-    .name = "packbits",
+    .name = "numcodecs.packbits",
     .v2_ids = (const char *const[]){"packbits", NULL},
     .klass = HR__ARRAY_TO_ARRAY,
     .library = "built in",

@@ -41,6 +41,15 @@ static void v2_takes_compressors_among_filters(void **state) {
     assert_int_equal(r.chain.encoded.nbytes, HR__SIZE_UNKNOWN);
     assert_chain_gives(&r, zlib7, sizeof zlib7, seven, 4);
     chain_survives_mutants(&r, zlib7, sizeof zlib7);
+    /* bytes 7 0 0 0 shuffled are the 16-bit items 7 and 0 */
+    CHUNK(&r, "<i2", 2);
+    const uint8_t items[] = {7, 0, 0, 0};
+    assert_opens(chain_open_v2(&r,
+                               "[{\"id\":\"shuffle\",\"elementsize\":2},"
+                               "{\"id\":\"zlib\",\"level\":2}]",
+                               "null"),
+                 &r);
+    assert_chain_gives(&r, zlib7, sizeof zlib7, items, 4);
     chain_close(&r);
 }
 
@@ -278,6 +287,56 @@ static void bytes_leave_the_stored_order(void **state) {
     chain_close(&r);
 }
 
+static void bytes_of_structures_have_an_order_in_each_field(void **state) {
+    (void)state;
+    chain_runner r = {0};
+    const hr_field pair[] = {{.name = "x", .dtype = hr__dtype(HR_KIND_INT, 2)}};
+    const int64_t two = 2;
+    hr_field fields[] = {
+        {.name = "a", .dtype = hr__dtype(HR_KIND_INT, 4)},
+        {.name = "b", .dtype = hr__dtype(HR_KIND_UINT, 1), .offset_nbytes = 4},
+        {.name = "c", .offset_nbytes = 5, .ndim = 1, .shape = &two}};
+    fields[2].dtype = hr__dtype(HR_KIND_STRUCT, 2);
+    fields[2].dtype.fields = pair;
+    fields[2].dtype.nfields = 1;
+    const uint8_t stored[] = {0, 0, 0, 1, 2, 0, 3, 0, 4};
+    const uint8_t want[] = {1, 0, 0, 0, 2, 3, 0, 4, 0};
+    CHUNK(&r, "|V9", 1);
+    r.chunk.dtype.kind = HR_KIND_STRUCT;
+    r.chunk.dtype.fields = fields;
+    r.chunk.dtype.nfields = 3;
+    r.chunk.fill = want;
+    const char *big = "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}]";
+    assert_opens(chain_open_v3(&r, big), &r);
+    const hr_dtype *t = &r.chain.decoded.dtype;
+    assert_int_equal(t->fields[0].dtype.byte_order, HR_BIG);
+    assert_int_equal(t->fields[1].dtype.byte_order, HR_LITTLE);
+    assert_int_equal(t->fields[2].dtype.fields[0].dtype.byte_order, HR_BIG);
+    assert_memory_equal(r.chain.decoded.fill, stored, 9);
+    assert_chain_gives(&r, stored, 9, stored, 9);
+    r.chunk.keep_order = true;
+    assert_opens(chain_open_v3(&r, big), &r);
+    assert_chain_gives(&r, stored, 9, want, 9);
+    assert_opens(chain_open_v3(&r, "[\"bytes\"]"), &r); /* little */
+    assert_chain_gives(&r, want, 9, want, 9);
+    chain_close(&r);
+}
+
+static void leading_codecs_may_be_taken_off(void **state) {
+    (void)state;
+    chain_runner r = {0};
+    CHUNK(&r, "|u1", 4);
+    assert_int_equal(chain_open_v3(&r, "[\"nonsense\",\"bytes\",\"crc32c\"]"),
+                     HR_ERR_UNSUPPORTED);
+    assert_opens(hr__chain_parse_v3(r.json, 1, &r.chunk, &r.arena, 0, &r.chain, &r.err),
+                 &r);
+    assert_int_equal(r.chain.ncodecs, 2);
+    assert_int_equal(hr__chain_parse_v3(r.json, 1, &r.chunk, &r.arena,
+                                        HR__CODEC_MAX_DEPTH + 1, &r.chain, &r.err),
+                     HR_ERR_METADATA);
+    chain_close(&r);
+}
+
 static void empty_chunks_decode(void **state) {
     (void)state;
     chain_runner r = {0};
@@ -301,6 +360,9 @@ static void every_codec_is_listed_once(void **state) {
         }
         assert_non_null(type->parse);
         assert_non_null(type->decode);
+        for (size_t i = 0; i < n; i++) {
+            assert_string_not_equal(hr__codec_type_at(i)->name, s.name);
+        }
         assert_true(type->v2_ids != NULL || type->v3_names != NULL);
         for (const char *const *id = type->v2_ids; id != NULL && *id != NULL; id++) {
             assert_ptr_equal(hr__codec_find_v2(*id), type);
@@ -331,6 +393,8 @@ int main(void) {
         cmocka_unit_test(elements_of_variable_length_need_a_codec),
         cmocka_unit_test(bytes_need_endian_where_it_matters),
         cmocka_unit_test(bytes_leave_the_stored_order),
+        cmocka_unit_test(bytes_of_structures_have_an_order_in_each_field),
+        cmocka_unit_test(leading_codecs_may_be_taken_off),
         cmocka_unit_test(empty_chunks_decode),
         cmocka_unit_test(every_codec_is_listed_once),
     };
