@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Everything that needs a GPU, in one go: the tests labelled gpu, the corpus read into GPU
+# memory against the same read on the host, compute-sanitizer, the kernel benches.
+# SPDX-License-Identifier: Apache-2.0
+# usage: bench/gpu.sh PACK_DIR [OUT_DIR]     PACK_DIR comes from scripts/gpu_pack.sh
+set -uo pipefail
+pack=$(cd "$1" && pwd) out=${2:-/tmp/headrace-gpu}
+here=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$out"
+export LD_LIBRARY_PATH=$pack/lib
+failed=0
+
+step() { # step NAME COMMAND…: run it, keep its output, print the end and the time
+    local name=$1 start=$SECONDS
+    shift
+    if "$@" >"$out/$name.log" 2>&1; then
+        echo "== $name: ok, $((SECONDS - start)) s"
+    else
+        echo "== $name: FAILED ($?), $((SECONDS - start)) s"
+        failed=$((failed + 1))
+    fi
+    tail -n "${LINES_OF_LOG:-25}" "$out/$name.log"
+}
+
+nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
+LINES_OF_LOG=12 step doctor "$pack/bin/headrace" doctor
+step kern_cuda "$pack/bin/kern_cuda"
+step kern_scatter "$pack/bin/kern_scatter" cuda --cases 3000 --bench 1024
+if [ -f "$pack/corpus.tgz" ]; then
+    tar -C "$out" -xzf "$pack/corpus.tgz"
+    cp "$pack/MANIFEST.tsv" "$out/"
+    step corpus_cuda python3 "$here/corpus_device.py" "$pack/bin/headrace" "$out" cuda:0
+fi
+for tool in memcheck racecheck initcheck synccheck; do
+    LINES_OF_LOG=4 step "sanitizer_$tool" compute-sanitizer --tool "$tool" \
+        --error-exitcode 9 "$pack/bin/kern_scatter" cuda --cases 40
+done
+echo "$failed steps failed"
+exit $((failed > 0))

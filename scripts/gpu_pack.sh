@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Pack a build so that a machine with a GPU, but without our libraries, can run
+# bench/gpu.sh from it. SPDX-License-Identifier: Apache-2.0
+# usage: scripts/gpu_pack.sh BUILD_DIR OUT_DIR [CORPUS_DIR]
+set -euo pipefail
+build=$1 out=$2 corpus=${3:-}
+
+rm -rf "$out"
+mkdir -p "$out/bin" "$out/lib"
+cp "$build/cli/headrace" "$build/tests/test_api_read" "$out/bin/"
+find "$build/tests/kern" -maxdepth 1 -type f -executable -exec cp {} "$out/bin/" \;
+cp -L "$build/libheadrace.so.0" "$out/lib/"
+# Every library that the C run-time does not bring.
+for program in "$out"/bin/*; do
+    ldd "$program" | awk '$3 ~ /^\// { print $3 }'
+done | sort -u | grep -vE '/(libc|libm|libdl|libpthread|librt|libstdc..|libgcc_s|ld-linux[^/]*)\.so' |
+    while read -r library; do
+        case $library in
+        */libheadrace.so*) ;;
+        *) cp -L "$library" "$out/lib/" ;;
+        esac
+    done
+strip --strip-unneeded "$out"/bin/* "$out"/lib/* 2>/dev/null || true
+if [ -n "$corpus" ]; then
+    tar -C "$corpus" -czf "$out/corpus.tgz" zarr bad/zarr
+    cp -L "$corpus/MANIFEST.tsv" "$out/"
+fi
+du -sh "$out"
