@@ -46,10 +46,14 @@ static bool with_order(hr__arena *arena, hr_dtype *type, hr_byte_order order) {
     if (fields == NULL) {
         return false;
     }
+    type->byte_order = HR_LITTLE;
     for (uint64_t i = 0; i < type->nfields; i++) {
         fields[i] = type->fields[i];
         if (!with_order(arena, &fields[i].dtype, order)) {
             return false;
+        }
+        if (fields[i].dtype.byte_order == HR_BIG) {
+            type->byte_order = HR_BIG; /* by convention, where a field is */
         }
     }
     type->fields = fields;

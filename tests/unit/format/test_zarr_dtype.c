@@ -142,6 +142,15 @@ static void v3_structures_are_packed(void **state) {
     assert_int_equal(o.node.array.dtype.itemsize, 3);
     assert_int_equal(o.node.array.dtype.fields[1].offset_nbytes, 1);
     zarr_close(&o);
+    ZARR_V3(&o, "data_type", rows[1].dtype, "fill_value", "null", "codecs",
+            "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}]");
+    zarr_assert_ok(&o);
+    char got[128];
+    (void)hr_dtype_format(&o.node.array.stored, got, sizeof got);
+    assert_string_equal(got, "[('a', '|i1'), ('b', [('a', '>u2')])]");
+    assert_int_equal(o.node.array.stored.byte_order, HR_BIG);
+    assert_int_equal(o.node.array.dtype.byte_order, HR_LITTLE);
+    zarr_close(&o);
 }
 
 static void v2_strings_keep_their_byte_order_in_storage_only(void **state) {
