@@ -19,7 +19,8 @@ int cli_open(cli *c, hr_node **node) {
     hr_error err = HR_ERROR_INIT;
     if (rc == CLI_OK &&
         hr_open(c->context, c->args.positional[0], NULL, node, &err) != HR_OK) {
-        rc = cli_report(&err);
+        (void)cli_report(&err);
+        rc = CLI_USAGE; /* whatever kept it from being opened */
     }
     return rc;
 }

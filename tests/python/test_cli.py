@@ -92,7 +92,7 @@ def test_info_is_readable(cli, cube):
     ("2:4, 8 , 1:", np.s_[2:4, 8, 1:]), ("15::-4", np.s_[15::-4,]),
 ])
 def test_read_selects_as_numpy_does(cli, cube, folder, text, index):
-    expected = np.ascontiguousarray(take(CUBE, *index))
+    expected = np.asarray(take(CUBE, *index), order="C")
     out = folder / "out.npy"
     succeed(cli("read", cube, "-s", text, "-o", out))
     array = np.load(out)
@@ -214,6 +214,18 @@ def test_a_bad_selection_is_pointed_at(cli, cube):
     lines = cli("read", cube, "-s", "1:2, x").stderr.decode().splitlines()
     assert lines[0].startswith("headrace: error: selection: ")
     assert lines[1] == "  1:2, x" and lines[2].index("^") == lines[1].index("x")
+
+
+def test_what_cannot_be_opened_gives_2(cli, folder):
+    (folder / "file").write_bytes(b"no array")
+    (folder / "empty").mkdir()
+    (folder / "bad").mkdir()
+    (folder / "bad" / "zarr.json").write_bytes(b"{")
+    for name in ("file", "empty", "bad", "absent"):
+        for command in ("info", "read", "stats", "verify", "bench"):
+            result = cli(command, folder / name)
+            assert result.returncode == 2 and result.stdout == b""
+            assert result.stderr.startswith(b"headrace: error: ") and name.encode() in result.stderr
 
 
 def test_groups_are_not_read(cli, group):

@@ -23,7 +23,7 @@ def pixels(data):
         at += 12 + length
     width, height, depth, color, *_ = header
     assert (depth, color, kind) == (8, 6, b"IEND")
-    raw = np.frombuffer(zlib.decompress(body), np.uint8).reshape(height, 1 + 4 * width)
+    raw = np.frombuffer(zlib.decompress(body), np.uint8).reshape(height, -1).astype(int)
     out = np.zeros((height + 1, width + 1, 4), int)
     for y in range(height):
         method, line = raw[y, 0], raw[y, 1:].reshape(width, 4)
