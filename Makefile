@@ -31,14 +31,14 @@ test: build-tests corpus
 
 build:
 	scripts/setup.sh base
-	cmake -S . -B $(BUILD) -G Ninja -DHR_TESTS=OFF $(CMAKE_FLAGS)
+	cmake -S . -B $(BUILD) -G Ninja -DHR_TESTS=OFF -DHR_SIMT=OFF $(CMAKE_FLAGS)
 	cmake --build $(BUILD) -j $(JOBS)
 
 setup-test:
 	scripts/setup.sh base test
 
 build-tests: setup-test
-	cmake -S . -B $(BUILD) -G Ninja -DHR_TESTS=ON $(CMAKE_FLAGS)
+	cmake -S . -B $(BUILD) -G Ninja -DHR_TESTS=ON -DHR_SIMT=ON $(CMAKE_FLAGS)
 	cmake --build $(BUILD) -j $(JOBS)
 
 # Files written by other software, kept outside the repository. Unpacked once.
