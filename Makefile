@@ -65,7 +65,7 @@ check: build-tests
 check-asan: setup-test corpus
 	CC=clang CXX=clang++ cmake -S . -B build-asan $(SAN) -DHR_SANITIZE=address,undefined
 	cmake --build build-asan -j $(JOBS)
-	ln -sfn ../$(BUILD)/corpus build-asan/corpus
+	ln -sfn $(abspath $(BUILD)/corpus) build-asan/corpus
 	ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1 \
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	ctest --test-dir build-asan --output-on-failure --no-tests=error -j $(JOBS)
@@ -76,7 +76,7 @@ check-asan: setup-test corpus
 check-tsan: setup-test corpus
 	cmake -S . -B build-tsan $(SAN) -DHR_SANITIZE=thread
 	cmake --build build-tsan -j $(JOBS)
-	ln -sfn ../$(BUILD)/corpus build-tsan/corpus
+	ln -sfn $(abspath $(BUILD)/corpus) build-tsan/corpus
 	TSAN_OPTIONS=halt_on_error=1 \
 	ctest --test-dir build-tsan --output-on-failure --no-tests=error -j $(JOBS)
 

@@ -57,9 +57,10 @@ def place(row):
     return CORPUS / row["path"]
 
 
-def is_supported(row):
+def refused_names(row):
+    """What the row uses of the things that headrace refuses."""
     used = re.split(r"[^\w]+", f'{row["compression"]} {row["filters"]} {row["dtype"]}')
-    return not any(name in used for name in UNSUPPORTED)
+    return [name for name in UNSUPPORTED if name in used]
 
 
 @pytest.fixture(scope="session")
@@ -86,11 +87,14 @@ def refused(result):
 def test_array_gives_the_recorded_bytes(row, results, cli):
     result = results["read", str(place(row))]
     assert not cli.crashed(result), result.stderr.decode()
-    if not is_supported(row):
+    names = refused_names(row)
+    if names:
         refused(result)
         assert result.returncode == 2
-        assert any(name.encode() in result.stderr for name in UNSUPPORTED), result.stderr.decode()
+        assert any(name.encode() in result.stderr for name in names), result.stderr.decode()
         return
+    if b"built without" in result.stderr:
+        pytest.skip(result.stderr.decode().splitlines()[0])
     assert result.returncode == 0, result.stderr.decode()
     assert hashlib.sha256(result.stdout).hexdigest() == row["expected_sha256"]
 
@@ -99,7 +103,7 @@ def test_array_gives_the_recorded_bytes(row, results, cli):
 def test_array_is_described(row, results, cli):
     result = results["info", str(place(row))]
     assert not cli.crashed(result), result.stderr.decode()
-    if not is_supported(row):
+    if refused_names(row) or b"built without" in result.stderr:
         return  # the test above looks at its message
     assert result.returncode == 0, result.stderr.decode()
     info = json.loads(result.stdout)
