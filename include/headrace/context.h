@@ -74,10 +74,10 @@ HR_API int hr_codec_list(size_t i, hr_codec_support *out);
 typedef struct hr_device_info {
     uint32_t struct_size;
     char name[128];
-    char driver[64];       /* version of the driver, e.g. "CUDA 13.0" */
+    char driver[64]; /* version of the driver, e.g. "CUDA 13.0" */
     uint64_t memory_nbytes;
     int32_t compute_major, compute_minor; /* 0 for cpu and simt */
-    int32_t has_kernels;   /* 1 = this build has kernels the device can run */
+    int32_t has_kernels; /* 1 = this build has kernels the device can run */
 } hr_device_info;
 
 #define HR_DEVICE_INFO_INIT ((hr_device_info){.struct_size = sizeof(hr_device_info)})

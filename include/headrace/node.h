@@ -53,8 +53,8 @@ HR_API HR_NODISCARD hr_status hr_open(hr_context *context, const char *url,
                                       hr_error *err);
 /* The same below `path` ("" = root, "a/b") of a store, which the node holds. */
 HR_API HR_NODISCARD hr_status hr_open_store(hr_store *store, const char *path,
-                                            const hr_open_options *options,
-                                            hr_node **out, hr_error *err);
+                                            const hr_open_options *options, hr_node **out,
+                                            hr_error *err);
 /* Open a member of a group by its relative path, through the group's consolidated
  * metadata where it has some. */
 HR_API HR_NODISCARD hr_status hr_node_open(hr_node *group, const char *path,
@@ -76,14 +76,14 @@ typedef struct hr_node_info {
     hr_dtype dtype;
     int32_t ndim;
     const int64_t *shape;
-    const int64_t *chunk_shape;   /* innermost chunk; the longest one per axis where the
-                                     grid is rectilinear */
-    const int64_t *shard_shape;   /* outermost chunk, or NULL without shards */
-    const int64_t *grid_shape;    /* number of innermost chunks per axis */
-    int32_t is_rectilinear;       /* chunk lengths vary along some axis */
-    const char *codecs_json;      /* JSON list, outermost first, as stored */
-    const char *fill_value_json;  /* as stored: "0", "\"NaN\"", "null" */
-    const void *fill_value;       /* dtype.itemsize bytes, little-endian; never NULL */
+    const int64_t *chunk_shape;  /* innermost chunk; the longest one per axis where the
+                                    grid is rectilinear */
+    const int64_t *shard_shape;  /* outermost chunk, or NULL without shards */
+    const int64_t *grid_shape;   /* number of innermost chunks per axis */
+    int32_t is_rectilinear;      /* chunk lengths vary along some axis */
+    const char *codecs_json;     /* JSON list, outermost first, as stored */
+    const char *fill_value_json; /* as stored: "0", "\"NaN\"", "null" */
+    const void *fill_value;      /* dtype.itemsize bytes, little-endian; never NULL */
     const char *const *dimension_names; /* ndim entries, each may be NULL; or NULL */
 } hr_node_info;
 

@@ -14,7 +14,7 @@ extern "C" {
 typedef enum hr_axis_kind {
     HR_AXIS_SLICE = 0,   /* start:stop:step in NumPy's sense */
     HR_AXIS_INTEGER = 1, /* one index; the axis is dropped from the result */
-    HR_AXIS_INDICES = 2  /* a list, any order, repeats allowed; negative counts from the end */
+    HR_AXIS_INDICES = 2  /* a list, any order, repeats allowed; negative from the end */
 } hr_axis_kind;
 
 /* "Not given", for start and stop of a slice. */
@@ -24,10 +24,10 @@ typedef enum hr_axis_kind {
  * lists must be in [−n, n). */
 typedef struct hr_axis {
     hr_axis_kind kind;
-    int64_t start;           /* slice; or the integer */
-    int64_t stop;            /* slice */
-    int64_t step;            /* slice; 0 is taken as 1; may be negative */
-    const int64_t *indices;  /* list; borrowed until submit returns */
+    int64_t start;          /* slice; or the integer */
+    int64_t stop;           /* slice */
+    int64_t step;           /* slice; 0 is taken as 1; may be negative */
+    const int64_t *indices; /* list; borrowed until submit returns */
     uint64_t nindices;
 } hr_axis;
 
@@ -44,8 +44,8 @@ typedef struct hr_selection {
     int32_t naxes;
     const hr_axis *axes;
     uint64_t npoints;
-    const int64_t *points;  /* npoints × ndim, C order; negative counts from the end */
-    const uint8_t *mask;    /* product of the array's shape bytes; nonzero = selected */
+    const int64_t *points; /* npoints × ndim, C order; negative counts from the end */
+    const uint8_t *mask;   /* product of the array's shape bytes; nonzero = selected */
 } hr_selection;
 
 /* Shape of what a selection of `array` gives. `shape` has room for HR_MAX_NDIM. */
@@ -57,7 +57,7 @@ HR_API HR_NODISCARD hr_status hr_selection_shape(const hr_node *array,
 /* One array, one selection, one destination. */
 typedef struct hr_request {
     uint32_t struct_size;
-    hr_node *array;        /* borrowed; the batch takes its own reference */
+    hr_node *array;         /* borrowed; the batch takes its own reference */
     hr_selection selection; /* borrowed until submit returns */
     hr_tensor dst; /* of the selection's shape; memory borrowed until the batch is done */
     int32_t allow_cast; /* 1: convert to dst.dtype as NumPy's astype does (numbers, bool);
@@ -69,8 +69,8 @@ typedef struct hr_request {
 
 typedef struct hr_read_options {
     uint32_t struct_size;
-    int32_t strict;            /* 1: an absent chunk is HR_ERR_MISSING_CHUNK, not fill */
-    int32_t skip_checksums;    /* 1: do not verify crc32c, fletcher32, adler32, … */
+    int32_t strict;         /* 1: an absent chunk is HR_ERR_MISSING_CHUNK, not fill */
+    int32_t skip_checksums; /* 1: do not verify crc32c, fletcher32, adler32, … */
 } hr_read_options;
 
 #define HR_READ_OPTIONS_INIT ((hr_read_options){.struct_size = sizeof(hr_read_options)})
@@ -111,8 +111,8 @@ typedef struct hr_batch_stats {
     uint64_t nchunks_missing; /* of these, absent and filled */
     uint64_t nreads;          /* byte ranges read from the store */
     uint64_t read_nbytes;
-    uint64_t decoded_nbytes;  /* out of the last codec, before cropping */
-    uint64_t copied_nbytes;   /* sent to devices */
+    uint64_t decoded_nbytes; /* out of the last codec, before cropping */
+    uint64_t copied_nbytes;  /* sent to devices */
 } hr_batch_stats;
 
 #define HR_BATCH_STATS_INIT ((hr_batch_stats){.struct_size = sizeof(hr_batch_stats)})

@@ -19,24 +19,24 @@ extern "C" {
 /* Result of a call: 0, or one negative number per kind of failure. */
 typedef enum hr_status {
     HR_OK = 0,
-    HR_ERR_ARGUMENT = -1,      /* the call itself is wrong: NULL, bad enum, bad struct_size */
-    HR_ERR_MEMORY = -2,        /* an allocation failed or a budget would be exceeded */
-    HR_ERR_OVERFLOW = -3,      /* a size or an offset does not fit in 64 bits or in a limit */
-    HR_ERR_UNSUPPORTED = -4,   /* valid, but this build or version cannot do it; names what */
-    HR_ERR_NOT_FOUND = -5,     /* no such array, group or file */
-    HR_ERR_IO = -6,            /* the store failed; os_errno says how */
-    HR_ERR_METADATA = -7,      /* metadata is malformed or contradicts itself */
-    HR_ERR_DATA = -8,          /* a chunk is corrupt, truncated or of the wrong size */
-    HR_ERR_CHECKSUM = -9,      /* a checksum stored with the data does not match */
+    HR_ERR_ARGUMENT = -1, /* the call itself is wrong: NULL, bad enum, bad struct_size */
+    HR_ERR_MEMORY = -2,   /* an allocation failed or a budget would be exceeded */
+    HR_ERR_OVERFLOW = -3, /* a size or an offset does not fit in 64 bits or in a limit */
+    HR_ERR_UNSUPPORTED = -4,    /* valid, but not for this build or version; names what */
+    HR_ERR_NOT_FOUND = -5,      /* no such array, group or file */
+    HR_ERR_IO = -6,             /* the store failed; os_errno says how */
+    HR_ERR_METADATA = -7,       /* metadata is malformed or contradicts itself */
+    HR_ERR_DATA = -8,           /* a chunk is corrupt, truncated or of the wrong size */
+    HR_ERR_CHECKSUM = -9,       /* a checksum stored with the data does not match */
     HR_ERR_MISSING_CHUNK = -10, /* strict: a chunk is absent from the store */
-    HR_ERR_DTYPE = -11,        /* destination dtype differs and no cast was asked for */
-    HR_ERR_SHAPE = -12,        /* destination shape differs from the selection's */
-    HR_ERR_SELECTION = -13,    /* selection out of bounds or ill-formed */
-    HR_ERR_DEVICE = -14,       /* the device or its driver failed; device_code says how */
-    HR_ERR_CANCELLED = -15,    /* the batch was cancelled */
-    HR_ERR_FORKED = -16,       /* the object belongs to the parent of this forked process */
-    HR_ERR_TIMEOUT = -17,      /* the wait ended before the work did */
-    HR_ERR_STRICT = -18        /* strict: a fallback would have been needed */
+    HR_ERR_DTYPE = -11,         /* destination dtype differs and no cast was asked for */
+    HR_ERR_SHAPE = -12,         /* destination shape differs from the selection's */
+    HR_ERR_SELECTION = -13,     /* selection out of bounds or ill-formed */
+    HR_ERR_DEVICE = -14,    /* the device or its driver failed; device_code says how */
+    HR_ERR_CANCELLED = -15, /* the batch was cancelled */
+    HR_ERR_FORKED = -16,    /* the object belongs to the parent of this forked process */
+    HR_ERR_TIMEOUT = -17,   /* the wait ended before the work did */
+    HR_ERR_STRICT = -18     /* strict: a fallback would have been needed */
 } hr_status;
 
 /* What went wrong, filled by the place that found it. Caller-owned; set it to

@@ -63,8 +63,8 @@ typedef struct hr_dtype {
     uint8_t byte_order; /* hr_byte_order; of each field for HR_KIND_STRUCT */
     uint8_t time_unit;  /* hr_time_unit */
     uint8_t reserved;
-    int32_t time_scale;    /* ≥ 1 for datetimes, else 0 */
-    uint64_t itemsize;     /* bytes per element in memory; sizeof(hr_vlen) for VLEN kinds */
+    int32_t time_scale; /* ≥ 1 for datetimes, else 0 */
+    uint64_t itemsize;  /* bytes per element in memory; sizeof(hr_vlen) for VLEN kinds */
     const struct hr_field *fields; /* HR_KIND_STRUCT: nfields of them */
     uint64_t nfields;
     const struct hr_dtype *base; /* HR_KIND_VLEN_ARRAY: the inner element type */

@@ -53,7 +53,7 @@ struct hr_store {
     const hr__store_ops *ops;
     hr_context *context; /* held */
     const hr_allocator *allocator;
-    const char *url;     /* for messages; "file:///data/x" or "memory://" */
+    const char *url; /* for messages; "file:///data/x" or "memory://" */
     _Atomic uint32_t refs;
     uint64_t gap_nbytes; /* reads closer than this are worth merging */
 };
