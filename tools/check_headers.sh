@@ -1,13 +1,9 @@
 #!/usr/bin/env bash
 # Every header compiles alone. SPDX-License-Identifier: Apache-2.0
-# Public ones as C11 and as C++17 without extensions, internal ones as C11.
+# Public ones as C11 and as C++17, internal ones as C11, those of the kernels as C++17.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 failed=0
-internal=()
-for folder in src cuda cli; do
-    [[ -d $folder ]] && internal+=("$folder")
-done
 
 # alone COMPILER FLAGS HEADER AS-INCLUDED
 alone() {
@@ -28,5 +24,8 @@ done < <(find include -name '*.h' | sort)
 deps=$(pkg-config --cflags json-c)
 while IFS= read -r header; do
     alone cc "-x c -std=c11 -D_GNU_SOURCE -Iinclude -Isrc -I. $deps" "$header"
-done < <(find "${internal[@]}" -name '*.h' ! -name simt.h | sort)
+done < <(find src cli cuda/kernel_abi.h -name '*.h' | sort)
+while IFS= read -r header; do
+    alone c++ "-x c++ -std=c++17 -D_GNU_SOURCE -I." "$header"
+done < <(find cuda -name '*.h' ! -name 'simt_*.h' | sort) # those are parts of simt.h
 exit $failed

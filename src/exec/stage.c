@@ -1,5 +1,5 @@
-/* Bringing a decoded chunk to its destinations on devices. SPDX-License-Identifier:
- * Apache-2.0
+/* Bringing a decoded chunk to its destinations on devices.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * The host decodes (and converts) into a pinned slot; one copy brings it up, with the
  * index lists that the copy needs behind it; a kernel scatters it. */

@@ -1,5 +1,5 @@
-/* What all stores have in common: checks and messages. SPDX-License-Identifier:
- * Apache-2.0 */
+/* What all stores have in common: checks and messages.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "store/store.h"
 
 #include <string.h>
