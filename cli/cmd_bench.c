@@ -21,7 +21,7 @@ static int run_reads(cli *c, cli_reader *reader, double *seconds) {
     cli_progress_begin(&progress, c->args.quiet, "bench", c->args.repeats);
     for (uint32_t i = 0; rc == CLI_OK && i < c->args.repeats; i++) {
         reader->seconds = 0;
-        rc = cli_reader_read(reader, &reader->selection);
+        rc = cli_reader_read(reader, &reader->selection, NULL);
         seconds[i] = reader->seconds;
         cli_progress_update(&progress, i + 1);
     }

@@ -103,7 +103,7 @@ static int write_pieces(cli *c, cli_reader *reader, output *out) {
                      reader->dtype.itemsize, PIECE_NBYTES, true);
     while (rc == CLI_OK && cli_pieces_next(&pieces, &piece)) {
         const void *data = NULL;
-        rc = cli_reader_read(reader, &piece);
+        rc = cli_reader_read(reader, &piece, NULL);
         if (rc == CLI_OK) {
             rc = cli_reader_data(reader, &data);
         }
@@ -124,8 +124,12 @@ static int write_pieces(cli *c, cli_reader *reader, output *out) {
     return close_output(out, rc);
 }
 
-static int print_summary(cli_reader *reader) {
-    int rc = cli_reader_read(reader, &reader->selection);
+static int print_summary(cli *c, cli_reader *reader) {
+    cli_progress progress;
+    cli_progress_begin(&progress, c->args.quiet, "read",
+                       reader->nelems * reader->dtype.itemsize);
+    int rc = cli_reader_read(reader, &reader->selection, &progress);
+    cli_progress_end(&progress);
     const void *data = NULL;
     if (rc == CLI_OK) {
         rc = cli_reader_data(reader, &data);
@@ -155,7 +159,7 @@ static int run(cli *c) {
     output out = {.path = c->args.output};
     int rc = cli_reader_open(c, &reader);
     if (rc == CLI_OK && out.path == NULL) {
-        rc = print_summary(&reader);
+        rc = print_summary(c, &reader);
     } else if (rc == CLI_OK) {
         rc = check_output(&out, &reader.dtype);
         if (rc == CLI_OK) {

@@ -28,8 +28,9 @@ static void print_bad(const hr_error *err) {
 
 static void print_verdict(const char *path, const cli_verdict *verdict) {
     cli_put_text(stdout, path);
-    printf(": %" PRIu64 " chunks, %" PRIu64 " bad, %" PRIu64 " missing\n",
-           verdict->nchunks, verdict->nbad, verdict->nmissing);
+    printf(": %" PRIu64 " chunk%s, %" PRIu64 " bad, %" PRIu64 " missing\n",
+           verdict->nchunks, verdict->nchunks == 1 ? "" : "s", verdict->nbad,
+           verdict->nmissing);
     for (uint64_t i = 0; i < verdict->nbad_kept; i++) {
         print_bad(&verdict->bad[i]);
     }

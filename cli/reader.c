@@ -2,7 +2,6 @@
 #include "reader.h"
 
 #include "layout.h"
-#include "progress.h"
 #include "report.h"
 
 static int report_selection(const char *text, const cli_select_error *error) {
@@ -69,7 +68,23 @@ uint64_t cli_piece_nelems(const cli_selection *piece) {
     return n;
 }
 
-int cli_reader_read(cli_reader *reader, const cli_selection *piece) {
+/* Wait for the batch; where there is a bar, look at the bytes decoded now and then. */
+static hr_status wait_for(hr_batch *batch, cli_progress *progress, hr_error *err) {
+    const int64_t tenth_ns = 100000000;
+    int64_t timeout_ns = progress == NULL ? -1 : tenth_ns;
+    hr_status status = hr_batch_wait(batch, timeout_ns, err);
+    while (status == HR_ERR_TIMEOUT) {
+        hr_batch_stats stats = HR_BATCH_STATS_INIT;
+        if (hr_batch_get_stats(batch, &stats, NULL) == HR_OK) {
+            cli_progress_update(progress, stats.decoded_nbytes);
+        }
+        status = hr_batch_wait(batch, timeout_ns, err);
+    }
+    return status;
+}
+
+int cli_reader_read(cli_reader *reader, const cli_selection *piece,
+                    cli_progress *progress) {
     hr_batch_unref(reader->batch);
     reader->batch = NULL;
     reader->read_nbytes = cli_piece_nelems(piece) * reader->dtype.itemsize;
@@ -94,7 +109,7 @@ int cli_reader_read(cli_reader *reader, const cli_selection *piece) {
     hr_status status = hr_read_submit(reader->context, &request, 1, NULL, &options,
                                       &reader->batch, &err);
     if (status == HR_OK) {
-        status = hr_batch_wait(reader->batch, -1, &err);
+        status = wait_for(reader->batch, progress, &err);
     }
     reader->seconds += cli_seconds() - started;
     return status == HR_OK ? CLI_OK : cli_report(&err);

@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "memory.h"
+#include "progress.h"
 #include "select.h"
 
 typedef struct cli_reader {
@@ -30,8 +31,9 @@ void cli_reader_close(cli_reader *reader);
 int cli_reader_select(cli_reader *reader, const char *text);
 
 /* Read one piece to reader->memory. Elements of variable length stay valid until the
- * next piece. */
-int cli_reader_read(cli_reader *reader, const cli_selection *piece);
+ * next piece. A progress, which may be NULL, moves by the bytes decoded. */
+int cli_reader_read(cli_reader *reader, const cli_selection *piece,
+                    cli_progress *progress);
 /* The piece read last, on the host. */
 int cli_reader_data(cli_reader *reader, const void **data);
 

@@ -264,7 +264,7 @@ void cli_array_print(FILE *file, const hr_dtype *dtype, int32_t ndim,
         return;
     }
     shower s = {.file = file, .dtype = dtype, .ndim = ndim, .shape = shape};
-    s.edge = nelems <= SUMMARY_ABOVE ? INT64_MAX / 2 : ndim <= 3 ? 3 : 1;
+    s.edge = nelems <= SUMMARY_ABOVE ? INT64_MAX / 2 : ndim <= 2 ? 3 : 1;
     s.measuring = true;
     show_axis(&s, 0, data, nelems * dtype->itemsize);
     s.measuring = false;
