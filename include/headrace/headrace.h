@@ -1,4 +1,5 @@
-/* headrace: chunked arrays into GPU or host memory. SPDX-License-Identifier: Apache-2.0 */
+/* headrace: chunked arrays into GPU or host memory.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef HEADRACE_HEADRACE_H
 #define HEADRACE_HEADRACE_H
 

@@ -1,4 +1,5 @@
-/* Reading: many selections of many arrays in one call. SPDX-License-Identifier: Apache-2.0 */
+/* Reading: many selections of many arrays in one call.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef HEADRACE_READ_H
 #define HEADRACE_READ_H
 

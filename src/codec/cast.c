@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* Casts of single numbers, by way of sign, integer and exponent.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "codec/cast.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Chains of codecs: from metadata, and over a chunk. SPDX-License-Identifier: Apache-2.0
- */
+/* Chains of codecs: from metadata, and over a chunk.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "codec/codec.h"

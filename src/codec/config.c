@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading codecs' configurations. SPDX-License-Identifier: Apache-2.0 */
 #include "codec/config.h"
 
 #include <math.h>

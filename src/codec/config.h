@@ -1,5 +1,5 @@
-/* Reading what codecs' configurations have in common. SPDX-License-Identifier: Apache-2.0
- */
+/* Reading what codecs' configurations have in common.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef HR_CODEC_CONFIG_H
 #define HR_CODEC_CONFIG_H
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* Is it UTF-8? SPDX-License-Identifier: Apache-2.0 */
 #include "codec/utf8.h"
 
 /* Length of the UTF-8 sequence that starts at p, or 0 where there is none. */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* Per-thread state for decoding. SPDX-License-Identifier: Apache-2.0 */
 #include "codec/worker.h"
 
 #include <pthread.h>

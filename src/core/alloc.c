@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* Host memory and arenas. SPDX-License-Identifier: Apache-2.0 */
 #include "core/alloc.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Host memory: the context's allocator, and arenas. SPDX-License-Identifier: Apache-2.0
- */
+/* Host memory: the context's allocator, and arenas.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef HR_CORE_ALLOC_H
 #define HR_CORE_ALLOC_H
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* Sizes of shapes. SPDX-License-Identifier: Apache-2.0 */
 #include "core/checked.h"
 
 bool hr__shape_nelems(int32_t ndim, const int64_t *shape, uint64_t *nelems) {

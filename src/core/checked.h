@@ -1,5 +1,5 @@
-/* Arithmetic on sizes that says when it does not fit. SPDX-License-Identifier: Apache-2.0
- */
+/* Arithmetic on sizes that says when it does not fit.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef HR_CORE_CHECKED_H
 #define HR_CORE_CHECKED_H
 

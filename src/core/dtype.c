@@ -1,5 +1,5 @@
-/* Element types: what they are, and their byte order. SPDX-License-Identifier: Apache-2.0
- */
+/* Element types: what they are, and their byte order.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "core/dtype.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Byte order by units, for the files of core/dtype.h. SPDX-License-Identifier: Apache-2.0
- */
+/* Byte order by units, for the files of core/dtype.h.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef HR_CORE_DTYPE_SWAP_H
 #define HR_CORE_DTYPE_SWAP_H
 

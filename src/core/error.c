@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* Filling hr_error. SPDX-License-Identifier: Apache-2.0 */
 #include "core/error.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Half and bfloat16 for loops that should vectorise. SPDX-License-Identifier: Apache-2.0
- */
+/* Half and bfloat16 for loops that should vectorise.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef HR_CORE_HALF_H
 #define HR_CORE_HALF_H
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* The log callback. SPDX-License-Identifier: Apache-2.0 */
 #include "core/log.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Copying a decoded chunk into strided host memory. SPDX-License-Identifier: Apache-2.0
- */
+/* Copying a decoded chunk into strided host memory.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "exec/scatter.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Copying a decoded chunk into strided host memory. SPDX-License-Identifier: Apache-2.0
- */
+/* Copying a decoded chunk into strided host memory.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef HR_EXEC_SCATTER_H
 #define HR_EXEC_SCATTER_H
 

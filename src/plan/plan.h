@@ -1,5 +1,5 @@
-/* From requests to chunks and copies: pure, no I/O. SPDX-License-Identifier: Apache-2.0
- */
+/* From requests to chunks and copies: pure, no I/O.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef HR_PLAN_PLAN_H
 #define HR_PLAN_PLAN_H
 

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* A device for the kernel tests, with failures that end the program.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "kern/device_run.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* How the cuda device behaves beside others in a process. SPDX-License-Identifier: Apache-2.0
+/* How the cuda device behaves beside others in a process.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * Each scenario runs in a process of its own, since CUDA can be broken and cannot be used
  * after a fork. Exits with 77 where there is no device. */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* How fast the copy kernels are. SPDX-License-Identifier: Apache-2.0 */
 #include "kern/scatter_bench.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* Random strided copies and what they should give. SPDX-License-Identifier: Apache-2.0 */
 #include "kern/scatter_case.h"
 
 #include <inttypes.h>

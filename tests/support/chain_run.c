@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* Running a chain of codecs from its metadata. SPDX-License-Identifier: Apache-2.0 */
 #include "support/chain_run.h"
 
 #include "core/json.h"

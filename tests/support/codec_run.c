@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* Running one codec by itself, and its mutants. SPDX-License-Identifier: Apache-2.0 */
 #include "support/codec_run.h"
 
 #include "core/json.h"

@@ -1,4 +1,5 @@
-/* Codec chains of chunks, and of chunks that vary in shape. SPDX-License-Identifier: Apache-2.0 */
+/* Codec chains of chunks, and of chunks that vary in shape.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <string.h>
 

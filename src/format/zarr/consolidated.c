@@ -1,4 +1,5 @@
-/* Consolidated metadata: the documents of many nodes in one. SPDX-License-Identifier: Apache-2.0 */
+/* Consolidated metadata: the documents of many nodes in one.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* dtype of Zarr v2: NumPy type strings, field lists, objects. SPDX-License-Identifier: Apache-2.0 */
+/* dtype of Zarr v2: NumPy type strings, field lists, objects.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "core/dtype.h"

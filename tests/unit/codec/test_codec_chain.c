@@ -1,5 +1,5 @@
-/* Chains: their order, their sizes, their messages. SPDX-License-Identifier: Apache-2.0
- */
+/* Chains: their order, their sizes, their messages.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
 #include <zlib.h>

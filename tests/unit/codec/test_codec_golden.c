@@ -1,5 +1,5 @@
-/* Filters and checksums against numcodecs, byte for byte. SPDX-License-Identifier: Apache-2.0
- */
+/* Filters and checksums against numcodecs, byte for byte.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "support/chain_run.h"
 
 #include "golden_rows.h"

@@ -1,5 +1,5 @@
-/* The simt device: who leaves an allocation is told. SPDX-License-Identifier: Apache-2.0
- */
+/* The simt device: who leaves an allocation is told.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "simt_fixture.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* The metadata of every array and group of the corpus. SPDX-License-Identifier: Apache-2.0 */
+/* The metadata of every array and group of the corpus.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

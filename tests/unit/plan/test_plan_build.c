@@ -1,5 +1,5 @@
-/* Chunks found once, destinations checked, big grids. SPDX-License-Identifier: Apache-2.0
- */
+/* Chunks found once, destinations checked, big grids.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "plan_model.h"
 
 static hr__array array_2d(int64_t rows, int64_t columns, int64_t chunk) {
