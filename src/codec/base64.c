@@ -1,6 +1,6 @@
 /* base64 (numcodecs): bytes as text. SPDX-License-Identifier: Apache-2.0 */
 #include "codec/codecs.h"
-#include "codec/library.h"
+#include "codec/decode.h"
 #include "core/checked.h"
 
 static int digit(uint8_t c) {

@@ -4,7 +4,8 @@
 
 #include "codec/blosc_frame.h"
 #include "codec/codecs.h"
-#include "codec/library.h"
+#include "codec/config.h"
+#include "codec/decode.h"
 #include "codec/shuffle_kernels.h"
 
 typedef hr_status (*stream_decoder)(hr__decode *d, hr_error *err);
@@ -115,7 +116,7 @@ static hr_status parse(hr__codec_parse *p, hr_error *err) {
                                        {"blocksize", HR__PARAM_INT},
                                        {"typesize", HR__PARAM_INT},
                                        {NULL, 0}};
-    return hr__params_check(p, params, err);
+    return hr__config_params(p, params, err);
 }
 
 const hr__codec_type hr__codec_blosc = {

@@ -1,7 +1,8 @@
 /* Reading Blosc 1's container. SPDX-License-Identifier: Apache-2.0 */
 #include "codec/blosc_frame.h"
 
-#include "codec/library.h"
+#include "core/bytes.h"
+#include "core/error.h"
 
 enum {
     SHUFFLED = 0x01,

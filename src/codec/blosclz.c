@@ -9,7 +9,7 @@
  * five bits count. */
 #include <string.h>
 
-#include "codec/library.h"
+#include "codec/decode.h"
 
 #define MAX_NEAR 8191 /* distance - 1 with all thirteen bits set */
 

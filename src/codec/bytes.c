@@ -3,16 +3,8 @@
  * A view wherever the chunk may keep the stored byte order. Where it may not (a filter
  * stands in front), parse puts the swapping variant in its place. */
 #include "codec/codecs.h"
-#include "core/checked.h"
+#include "codec/decode.h"
 #include "core/json.h"
-
-static hr_status decode_view(const hr__codec *codec, hr__decode *d, hr_error *err) {
-    (void)codec;
-    (void)err;
-    d->out = d->src;
-    d->out_nbytes = d->src_nbytes;
-    return HR_OK;
-}
 
 static hr_status decode_swapping(const hr__codec *codec, hr__decode *d, hr_error *err) {
     const hr_dtype *big = codec->config;
@@ -33,7 +25,7 @@ static const hr__codec_type swapping = {
     .decode = decode_swapping,
 };
 
-/* *type in the given byte order, in its fields too. NULL memory: false. */
+/* Give *type a byte order, in its fields too; false without memory. */
 static bool with_order(hr__arena *arena, hr_dtype *type, hr_byte_order order) {
     if (type->kind != HR_KIND_STRUCT) {
         type->byte_order = HR_BIG;
@@ -125,6 +117,6 @@ const hr__codec_type hr__codec_bytes = {
     .klass = HR__ARRAY_TO_BYTES,
     .library = "built in",
     .parse = parse,
-    .decode = decode_view,
+    .decode = hr__decode_view,
     .view = true,
 };

@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "codec/codecs.h"
-#include "codec/library.h"
+#include "codec/config.h"
+#include "codec/decode.h"
 
 /* libbz2 counts in unsigned int: it gets no more at once. */
 #define STEP_NBYTES ((size_t)1 << 30)
@@ -75,7 +76,7 @@ static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
 
 static hr_status parse(hr__codec_parse *p, hr_error *err) {
     static const hr__param params[] = {{"level", HR__PARAM_INT}, {NULL, 0}};
-    return hr__params_check(p, params, err);
+    return hr__config_params(p, params, err);
 }
 
 const hr__codec_type hr__codec_bz2 = {

@@ -5,6 +5,7 @@
 #include "codec/cast.h"
 #include "codec/codecs.h"
 #include "codec/config.h"
+#include "codec/decode.h"
 #include "core/json.h"
 
 /* One direction of the codec. */

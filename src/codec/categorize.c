@@ -5,6 +5,7 @@
 
 #include "codec/codecs.h"
 #include "codec/config.h"
+#include "codec/decode.h"
 #include "codec/utf8.h"
 #include "core/json.h"
 

@@ -5,7 +5,7 @@
 
 #include "codec/checksum.h"
 #include "codec/codecs.h"
-#include "codec/library.h"
+#include "core/bytes.h"
 #include "core/json.h"
 
 #define CHECKSUM_NBYTES 4

@@ -5,9 +5,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/library.h"
-#include "core/checked.h"
 #include "core/json.h"
+
+static bool has_type(json_object *value, unsigned types) {
+    int64_t number;
+    return ((types & HR__PARAM_INT) != 0 && hr__json_i64_lenient(value, &number)) ||
+           ((types & HR__PARAM_BOOL) != 0 &&
+            json_object_is_type(value, json_type_boolean)) ||
+           ((types & HR__PARAM_TEXT) != 0 && hr__json_str(value) != NULL);
+}
+
+hr_status hr__config_params(const hr__codec_parse *p, const hr__param *params,
+                            hr_error *err) {
+    for (; params->name != NULL; params++) {
+        json_object *value = hr__json_get(p->config, params->name);
+        if (value != NULL && !has_type(value, params->types)) {
+            return hr__fail(err, HR_ERR_METADATA, "%s: \"%s\" is %.80s, expected %s",
+                            p->codec->name, params->name,
+                            json_object_to_json_string(value),
+                            params->types & HR__PARAM_BOOL   ? "true or false"
+                            : params->types == HR__PARAM_INT ? "an integer"
+                            : params->types & HR__PARAM_INT  ? "an integer or a name"
+                                                             : "a name");
+        }
+    }
+    return HR_OK;
+}
 
 hr_status hr__config_dtype(const hr__codec_parse *p, const char *member,
                            const hr_dtype *absent, hr_dtype *out, hr_error *err) {
@@ -71,24 +94,6 @@ hr_status hr__config_real_type(const hr__codec_parse *p, const hr_dtype *type,
                         "codec \"%s\" of %s: expected integers or floats", p->codec->name,
                         text);
     }
-    return HR_OK;
-}
-
-hr_status hr__filter_nelems(const hr__codec *codec, hr__decode *d, size_t *nelems,
-                            hr_error *err) {
-    size_t from = codec->encoded.dtype.itemsize;
-    size_t to = codec->decoded.dtype.itemsize;
-    size_t n = d->src_nbytes / from;
-    if (d->src_nbytes % from != 0) {
-        return hr__fail(err, HR_ERR_DATA, "%zu bytes, expected whole items of %zu bytes",
-                        d->src_nbytes, from);
-    }
-    if (n > d->dst_nbytes / to) {
-        uint64_t nbytes = HR__SIZE_UNKNOWN;
-        (void)hr__mul_u64(n, to, &nbytes);
-        return hr__settle_grow(codec, d, hr__fail_room(d, "the filter", nbytes, err));
-    }
-    *nelems = n;
     return HR_OK;
 }
 

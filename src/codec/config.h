@@ -5,6 +5,23 @@
 
 #include "codec/codec.h"
 
+/* Types that a parameter may have; null counts as absent. */
+enum {
+    HR__PARAM_INT = 1, /* also decimal text, as NCZarr writes numbers */
+    HR__PARAM_BOOL = 2,
+    HR__PARAM_TEXT = 4
+};
+
+typedef struct hr__param {
+    const char *name;
+    unsigned types;
+} hr__param;
+
+/* Parameters that only an encoder uses: check their types. The list ends with a NULL
+ * name. HR_ERR_METADATA naming codec and parameter. */
+hr_status hr__config_params(const hr__codec_parse *p, const hr__param *params,
+                            hr_error *err);
+
 /* A dtype: NumPy's type strings and names ("<f4", "float32"), which the number types of
  * Zarr v3 share. *absent where the member is absent or null. HR_ERR_METADATA. */
 hr_status hr__config_dtype(const hr__codec_parse *p, const char *member,
@@ -22,11 +39,6 @@ hr_status hr__config_members(const hr__codec_parse *p, const char *const *member
 /* HR_ERR_UNSUPPORTED unless items are integers or floats. */
 hr_status hr__config_real_type(const hr__codec_parse *p, const hr_dtype *type,
                                hr_error *err);
-
-/* The number of items in src, and the room for them in dst, of a filter that makes one
- * item of one. HR_ERR_DATA; d->grow is set where dst may be larger next time. */
-hr_status hr__filter_nelems(const hr__codec *codec, hr__decode *d, size_t *nelems,
-                            hr_error *err);
 
 /* One number of dtype from JSON, as Zarr v3 encodes fill values: a number, "NaN",
  * "Infinity", "-Infinity" or the bits as "0x…". Writes an item of dtype. Not for complex

@@ -2,15 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "codec/codecs.h"
 #include "codec/config.h"
-#include "codec/library.h"
+#include "codec/decode.h"
 
 static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
     const hr_dtype *from = &codec->encoded.dtype;
     const hr_dtype *to = &codec->decoded.dtype;
     if (hr__dtype_equal(from, to)) {
-        d->out = d->src;
-        d->out_nbytes = d->src_nbytes;
-        return HR_OK;
+        return hr__decode_view(codec, d, err);
     }
     size_t n;
     HR__TRY(hr__filter_nelems(codec, d, &n, err));
@@ -26,21 +24,13 @@ static hr_status parse_astype(hr__codec_parse *p, hr_error *err) {
 
 static hr_status parse_quantize(hr__codec_parse *p, hr_error *err) {
     static const hr__param params[] = {{"digits", HR__PARAM_INT}, {NULL, 0}};
-    HR__TRY(hr__params_check(p, params, err));
+    HR__TRY(hr__config_params(p, params, err));
     return hr__config_filter(p, "dtype", "astype", err);
 }
 
 static hr_status parse_bitround(hr__codec_parse *p, hr_error *err) {
     static const hr__param params[] = {{"keepbits", HR__PARAM_INT}, {NULL, 0}};
-    return hr__params_check(p, params, err);
-}
-
-static hr_status decode_bitround(const hr__codec *codec, hr__decode *d, hr_error *err) {
-    (void)codec;
-    (void)err;
-    d->out = d->src;
-    d->out_nbytes = d->src_nbytes;
-    return HR_OK;
+    return hr__config_params(p, params, err);
 }
 
 const hr__codec_type hr__codec_astype = {
@@ -68,6 +58,6 @@ const hr__codec_type hr__codec_bitround = {
     .klass = HR__ARRAY_TO_ARRAY,
     .library = "built in",
     .parse = parse_bitround,
-    .decode = decode_bitround,
+    .decode = hr__decode_view,
     .view = true,
 };

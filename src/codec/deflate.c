@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "codec/codecs.h"
-#include "codec/library.h"
+#include "codec/config.h"
+#include "codec/decode.h"
+#include "core/bytes.h"
 
 #define GZIP_HEADER_NBYTES 10
 #define GZIP_TRAILER_NBYTES 8
@@ -153,7 +155,8 @@ static hr_status gzip_member(hr__decode *d, position *pos, hr_error *err) {
     return HR_OK;
 }
 
-hr_status hr__gzip_decode(hr__decode *d, hr_error *err) {
+/* All members, one after the other. */
+static hr_status gzip_decode(hr__decode *d, hr_error *err) {
     position pos = {0, 0};
     do {
         HR__TRY(gzip_member(d, &pos, err));
@@ -171,7 +174,7 @@ hr_status hr__gzip_decode(hr__decode *d, hr_error *err) {
 
 static hr_status parse(hr__codec_parse *p, hr_error *err) {
     static const hr__param params[] = {{"level", HR__PARAM_INT}, {NULL, 0}};
-    return hr__params_check(p, params, err);
+    return hr__config_params(p, params, err);
 }
 
 /* Some writers put gzip where the metadata say zlib and the other way round; the first
@@ -179,7 +182,7 @@ static hr_status parse(hr__codec_parse *p, hr_error *err) {
 static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
     hr_status status;
     if (is_gzip(d->src, d->src_nbytes)) {
-        status = hr__gzip_decode(d, err);
+        status = gzip_decode(d, err);
     } else if (is_zlib(d->src, d->src_nbytes)) {
         status = hr__zlib_decode(d, err);
     } else {

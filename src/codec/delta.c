@@ -3,6 +3,7 @@
 
 #include "codec/codecs.h"
 #include "codec/config.h"
+#include "codec/decode.h"
 
 /* Running sums in place, in the type itself: integers wrap, floats round at each step.
  * `lanes` is 2 for complex numbers, whose parts are summed apart. */

@@ -5,7 +5,9 @@
 #include <limits.h>
 
 #include "codec/codecs.h"
-#include "codec/library.h"
+#include "codec/config.h"
+#include "codec/decode.h"
+#include "core/bytes.h"
 
 #define HEADER_NBYTES 4
 
@@ -30,7 +32,7 @@ hr_status hr__lz4_block_decode(hr__decode *d, hr_error *err) {
 
 static hr_status parse(hr__codec_parse *p, hr_error *err) {
     static const hr__param params[] = {{"acceleration", HR__PARAM_INT}, {NULL, 0}};
-    return hr__params_check(p, params, err);
+    return hr__config_params(p, params, err);
 }
 
 static hr_status decode_sized(const hr__codec *codec, hr__decode *d, hr_error *err) {

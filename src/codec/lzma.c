@@ -5,7 +5,8 @@
 #include <inttypes.h>
 
 #include "codec/codecs.h"
-#include "codec/library.h"
+#include "codec/config.h"
+#include "codec/decode.h"
 #include "core/json.h"
 
 /* What one decoder may allocate: xz -9 needs 65 MiB. */
@@ -138,7 +139,7 @@ static hr_status parse_filters(json_object *list, hr__arena *arena, lzma_config 
 static hr_status parse(hr__codec_parse *p, hr_error *err) {
     static const hr__param params[] = {
         {"check", HR__PARAM_INT}, {"preset", HR__PARAM_INT}, {NULL, 0}};
-    HR__TRY(hr__params_check(p, params, err));
+    HR__TRY(hr__config_params(p, params, err));
     lzma_config *config = hr__arena_alloc(p->arena, sizeof *config);
     if (config == NULL) {
         return hr__fail_memory(err, sizeof *config);

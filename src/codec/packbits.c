@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "codec/codecs.h"
-#include "codec/config.h"
-#include "codec/library.h"
+#include "codec/decode.h"
 #include "core/checked.h"
 #include "core/json.h"
 
@@ -156,7 +155,7 @@ static hr_status parse_padding(const hr__codec_parse *p, config *c, hr_error *er
 static hr_status parse_bits(const hr__codec_parse *p, config *c, hr_error *err) {
     const hr_dtype *type = &p->codec->decoded.dtype;
     bool is_complex = type->kind == HR_KIND_COMPLEX;
-    int64_t all = 8, first = 0, last = 0;
+    int64_t first = 0, last = 0;
     if (!hr__dtype_is_number(type)) {
         char text[64];
         (void)hr_dtype_format(type, text, sizeof text);
@@ -166,7 +165,7 @@ static hr_status parse_bits(const hr__codec_parse *p, config *c, hr_error *err) 
     c->component_nbytes = type->itemsize / (is_complex ? 2 : 1);
     c->ncomponents = p->codec->decoded.nelems * (is_complex ? 2 : 1);
     c->is_signed = type->kind == HR_KIND_INT;
-    all = type->kind == HR_KIND_BOOL ? 1 : (int64_t)c->component_nbytes * 8;
+    int64_t all = type->kind == HR_KIND_BOOL ? 1 : (int64_t)c->component_nbytes * 8;
     HR__TRY(hr__json_member_i64(p->config, "packbits", "first_bit", 0, all - 1, 0, &first,
                                 err));
     HR__TRY(hr__json_member_i64(p->config, "packbits", "last_bit", first, all - 1,

@@ -1,6 +1,7 @@
 /* reshape: the same items under other axes (Zarr v3 extension).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "codec/codecs.h"
+#include "codec/decode.h"
 #include "core/checked.h"
 #include "core/json.h"
 
@@ -108,21 +109,13 @@ static hr_status parse(hr__codec_parse *p, hr_error *err) {
     return HR_OK;
 }
 
-static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
-    (void)codec;
-    (void)err;
-    d->out = d->src;
-    d->out_nbytes = d->src_nbytes;
-    return HR_OK;
-}
-
 const hr__codec_type hr__codec_reshape = {
     .name = "reshape",
     .v3_names = (const char *const[]){"reshape", NULL},
     .klass = HR__ARRAY_TO_ARRAY,
     .library = "built in",
     .parse = parse,
-    .decode = decode,
+    .decode = hr__decode_view,
     .view = true,
     .vlen = true,
 };

@@ -6,6 +6,7 @@
 
 #include "codec/codecs.h"
 #include "codec/config.h"
+#include "codec/decode.h"
 #include "core/json.h"
 
 #define BLOCK_NELEMS 512

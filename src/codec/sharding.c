@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "codec/library.h"
+#include "core/bytes.h"
 #include "core/checked.h"
 #include "core/json.h"
 
@@ -11,14 +11,10 @@
 
 /* --- decoding --- */
 
-static uint64_t load_le64(const uint8_t *p) {
-    return hr__load_le32(p) | (uint64_t)hr__load_le32(p + 4) << 32;
-}
-
 hr_status hr__shard_range(const uint8_t *index, uint64_t i, uint64_t shard_nbytes,
                           uint64_t *offset, uint64_t *nbytes, hr_error *err) {
-    uint64_t at = load_le64(index + i * ENTRY_NBYTES);
-    uint64_t n = load_le64(index + i * ENTRY_NBYTES + 8);
+    uint64_t at = hr__load_le64(index + i * ENTRY_NBYTES);
+    uint64_t n = hr__load_le64(index + i * ENTRY_NBYTES + 8);
     bool absent = at == UINT64_MAX && n == UINT64_MAX;
     if (!absent && (at > shard_nbytes || n > shard_nbytes - at)) {
         return hr__fail(err, HR_ERR_DATA,

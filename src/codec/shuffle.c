@@ -1,6 +1,6 @@
 /* shuffle: the bytes of items by significance. SPDX-License-Identifier: Apache-2.0 */
 #include "codec/codecs.h"
-#include "codec/library.h"
+#include "codec/decode.h"
 #include "codec/shuffle_kernels.h"
 #include "core/json.h"
 

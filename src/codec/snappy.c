@@ -2,7 +2,7 @@
 #include <snappy-c.h>
 
 #include "codec/codecs.h"
-#include "codec/library.h"
+#include "codec/decode.h"
 
 hr_status hr__snappy_decode(hr__decode *d, hr_error *err) {
     const char *src = (const char *)d->src;

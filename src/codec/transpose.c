@@ -1,4 +1,4 @@
-/* transpose and reshape. SPDX-License-Identifier: Apache-2.0 */
+/* transpose: the axes in another order. SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "codec/codecs.h"
@@ -76,7 +76,7 @@ static void order_axes(walk *w) {
     }
 }
 
-static hr_status parse_transpose(hr__codec_parse *p, hr_error *err) {
+static hr_status parse(hr__codec_parse *p, hr_error *err) {
     hr__codec *codec = p->codec;
     int32_t order[HR_MAX_NDIM] = {0};
     int64_t strides[HR_MAX_NDIM], step[HR_MAX_NDIM] = {0};
@@ -153,8 +153,8 @@ static void gather(uint64_t itemsize, uint8_t *dst, const uint8_t *src, int64_t 
     }
 }
 
-#define TILE_NELEMS                                                                      \
-    8 /* a step of a power of two puts all lines of src into one cache set */
+/* Few: a step of a power of two puts all lines of src into one cache set. */
+#define TILE_NELEMS 8
 
 /* The last two axes, in strips of the last. */
 static void transpose_plane(const walk *w, uint8_t *dst, const uint8_t *src) {
@@ -192,7 +192,7 @@ static void transpose(const walk *w, uint8_t *dst, const uint8_t *src) {
     }
 }
 
-static hr_status decode_transpose(const hr__codec *codec, hr__decode *d, hr_error *err) {
+static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
     const walk *w = codec->config;
     if (d->src_nbytes != codec->decoded.nbytes) {
         return hr__fail(err, HR_ERR_DATA, "%zu bytes to transpose, expected %llu",
@@ -213,7 +213,7 @@ const hr__codec_type hr__codec_transpose = {
     .v3_names = (const char *const[]){"transpose", NULL},
     .klass = HR__ARRAY_TO_ARRAY,
     .library = "built in",
-    .parse = parse_transpose,
-    .decode = decode_transpose,
+    .parse = parse,
+    .decode = decode,
     .vlen = true,
 };

@@ -6,8 +6,8 @@
 
 #include "codec/codecs.h"
 #include "codec/config.h"
-#include "codec/library.h"
 #include "codec/utf8.h"
+#include "core/bytes.h"
 #include "core/json.h"
 
 #define LENGTH_NBYTES 4

@@ -9,7 +9,7 @@
 #include <zfp.h>
 
 #include "codec/codecs.h"
-#include "codec/library.h"
+#include "codec/config.h"
 #include "core/checked.h"
 
 #define MAX_NDIM 4
@@ -249,7 +249,7 @@ static hr_status parse(hr__codec_parse *p, hr_error *err) {
                         decoded->is_bytes ? "bytes" : text);
     }
     p->codec->encoded = hr__spec_unknown(bound(decoded));
-    return hr__params_check(p, params, err);
+    return hr__config_params(p, params, err);
 }
 
 const hr__codec_type hr__codec_zfpy = {

@@ -4,7 +4,8 @@
 #include <zstd_errors.h>
 
 #include "codec/codecs.h"
-#include "codec/library.h"
+#include "codec/config.h"
+#include "codec/decode.h"
 #include "core/checked.h"
 
 static void *create_context(void) {
@@ -41,7 +42,7 @@ static hr_status explain(hr__decode *d, size_t code, hr_error *err) {
     case ZSTD_error_checksum_wrong:
         return hr__fail(err, HR_ERR_CHECKSUM, "zstd frame's checksum does not match");
     case ZSTD_error_memory_allocation:
-        return hr__fail(err, HR_ERR_MEMORY, "no memory for zstd");
+        return hr__fail(err, HR_ERR_MEMORY, "no memory for libzstd");
     default:
         return hr__fail(err, HR_ERR_DATA,
                         "%zu bytes of zstd data, expected to make %zu: %s", d->src_nbytes,
@@ -53,7 +54,7 @@ hr_status hr__zstd_decode(hr__decode *d, hr_error *err) {
     ZSTD_DCtx *context =
         hr__worker_slot(d->worker, HR__SLOT_ZSTD, create_context, destroy_context);
     if (context == NULL) {
-        return hr__fail(err, HR_ERR_MEMORY, "no memory for zstd");
+        return hr__fail(err, HR_ERR_MEMORY, "no memory for libzstd");
     }
     ZSTD_forceIgnoreChecksum_e check =
         d->skip_checksums ? ZSTD_d_ignoreChecksum : ZSTD_d_validateChecksum;
@@ -72,7 +73,7 @@ hr_status hr__zstd_decode(hr__decode *d, hr_error *err) {
 static hr_status parse(hr__codec_parse *p, hr_error *err) {
     static const hr__param params[] = {
         {"level", HR__PARAM_INT}, {"checksum", HR__PARAM_BOOL}, {NULL, 0}};
-    return hr__params_check(p, params, err);
+    return hr__config_params(p, params, err);
 }
 
 static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {

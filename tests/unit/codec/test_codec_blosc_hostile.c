@@ -2,7 +2,8 @@
 #include <blosc.h>
 
 #include "codec/blosc_frame.h"
-#include "codec/library.h"
+#include "codec/decode.h"
+#include "core/bytes.h"
 #include "support/codec_run.h"
 
 #define NBYTES 1100

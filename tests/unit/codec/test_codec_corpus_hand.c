@@ -1,7 +1,7 @@
 /* Codecs made by hand, on what numcodecs wrote. SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
-#include "codec/library.h"
+#include "core/bytes.h"
 #include "support/chain_run.h"
 #include "support/corpus.h"
 #include "support/sha256.h"

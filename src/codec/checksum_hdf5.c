@@ -1,4 +1,4 @@
-/* Fletcher-32 and lookup3. SPDX-License-Identifier: Apache-2.0 */
+/* Fletcher-32 and lookup3, the checksums of HDF5. SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "codec/checksum.h"
