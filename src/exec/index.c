@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "codec/sharding.h"
 #include "core/checked.h"
+#include "core/hash.h"
 #include "core/lock.h"
 
 #define NBUCKETS 4096
@@ -50,10 +52,12 @@ static void lock_cache(hr__index_cache *c) {
 }
 
 static hr__index **bucket(hr__index_cache *c, const hr__index_key *k) {
-    uint64_t h = k->source_id * 0x9E3779B97F4A7C15U ^ k->outer * 0xC2B2AE3D27D4EB4FU ^
-                 k->offset * 0x165667B19E3779F9U ^ (k->version + k->level);
-    h ^= h >> 29;
-    return &c->buckets[h * 0xBF58476D1CE4E5B9U >> 52];
+    const uint64_t parts[] = {k->source_id, k->outer, k->offset, k->level, k->version};
+    uint64_t hash = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        hash = hr__hash_mix(hash, parts[i]);
+    }
+    return &c->buckets[hash % NBUCKETS];
 }
 
 static bool same_key(const hr__index_key *a, const hr__index_key *b) {
@@ -174,7 +178,7 @@ static hr_status read_index(const hr__level *level, hr__object *object, hr__exte
                     .dst_nbytes = level->ninner * 16};
     hr_status status = hr__chain_decode(&level->index, &d, err);
     if (status != HR_OK) {
-        hr__error_add_codec(err, "sharding_indexed");
+        hr__error_add_codec(err, hr__codec_sharding.name);
         hr__error_add_place(err, NULL, NULL, shard.offset + at);
     }
     return status;
@@ -218,22 +222,16 @@ hr_status hr__index_load(hr__index_cache *cache, const hr__index_key *key,
 
 hr_status hr__index_lookup(const hr__index *index, uint64_t i, hr__extent shard,
                            hr__extent *out, bool *missing, hr_error *err) {
-    uint64_t offset = index->pairs[2 * i];
-    uint64_t nbytes = index->pairs[2 * i + 1];
-    uint64_t end;
-    *missing = offset == UINT64_MAX && nbytes == UINT64_MAX;
-    if (*missing) {
-        return HR_OK;
-    }
-    if (!hr__add_u64(offset, nbytes, &end) || end > shard.nbytes) {
-        hr_status status =
-            hr__fail(err, HR_ERR_DATA,
-                     "index entry %" PRIu64 " of the shard says offset %" PRIu64
-                     ", %" PRIu64 " bytes; the shard is %" PRIu64 " bytes",
-                     i, offset, nbytes, shard.nbytes);
-        hr__error_add_codec(err, "sharding_indexed");
+    uint64_t offset, nbytes;
+    hr_status status = hr__shard_range((const uint8_t *)index->pairs, i, shard.nbytes,
+                                       &offset, &nbytes, err);
+    if (status != HR_OK) {
+        hr__error_add_codec(err, hr__codec_sharding.name);
         return status;
     }
-    *out = (hr__extent){.offset = shard.offset + offset, .nbytes = nbytes};
+    *missing = nbytes == UINT64_MAX;
+    if (!*missing) {
+        *out = (hr__extent){.offset = shard.offset + offset, .nbytes = nbytes};
+    }
     return HR_OK;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/checked.h"
+#include "core/hash.h"
 #include "plan/build.h"
 
 hr_status hr__builder_set_array_id(hr__builder *b, hr_error *err) {

@@ -47,8 +47,3 @@ void hr__table_fill(hr__table *table, hr__table_slot *slot, uint64_t hash, void 
     *slot = (hr__table_slot){.hash = hash, .item = item};
     table->count++;
 }
-
-uint64_t hr__hash_mix(uint64_t hash, uint64_t value) {
-    hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
-    return hash ^ hash >> 32;
-}

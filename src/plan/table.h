@@ -36,6 +36,4 @@ void hr__table_free(const hr_allocator *a, hr__table *table);
 hr__table_slot *hr__table_next(const hr__table *table, uint64_t hash, uint64_t *at);
 void hr__table_fill(hr__table *table, hr__table_slot *slot, uint64_t hash, void *item);
 
-uint64_t hr__hash_mix(uint64_t hash, uint64_t value);
-
 #endif

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/hash.h"
 #include "store/store.h"
 
 #define GAP_NBYTES 4096 /* a page more is cheaper than another call */
@@ -42,11 +43,6 @@ static int open_retrying(int fd, const char *path, int flags) {
     return r;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t v) {
-    hash = (hash ^ v) * 0x9E3779B97F4A7C15;
-    return hash ^ hash >> 32;
-}
-
 /* A number that changes with the bytes; 0 while another change could still leave the
  * timestamps as they are. */
 static uint64_t version_of(const struct stat *st) {
@@ -65,7 +61,7 @@ static uint64_t version_of(const struct stat *st) {
                               (uint64_t)st->st_ctim.tv_nsec};
     uint64_t hash = 1;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        hash = mix(hash, parts[i]);
+        hash = hr__hash_mix(hash, parts[i]);
     }
     return hash == 0 ? 1 : hash;
 }
