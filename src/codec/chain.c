@@ -132,9 +132,7 @@ static bool may_follow(int last, hr__codec_class next) {
 }
 
 static bool may_be_left_out(json_object *entry) {
-    json_object *value = hr__json_get(entry, "must_understand");
-    return json_object_is_type(value, json_type_boolean) &&
-           !json_object_get_boolean(value);
+    return hr__json_is_false(hr__json_get(entry, "must_understand"));
 }
 
 static hr_status append_v3(builder *b, json_object *entry, int *last, hr_error *err) {

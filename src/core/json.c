@@ -195,6 +195,11 @@ bool hr__json_is(json_object *value, const char *text) {
     return s != NULL && strcmp(s, text) == 0;
 }
 
+bool hr__json_is_false(json_object *value) {
+    return json_object_is_type(value, json_type_boolean) &&
+           !json_object_get_boolean(value);
+}
+
 static bool exact_double(json_object *value, double *out) {
     if (!json_object_is_type(value, json_type_double)) {
         return false;

@@ -28,6 +28,8 @@ bool hr__json_has(json_object *object, const char *name);
 const char *hr__json_str(json_object *value);
 bool hr__json_is(json_object *value, const char *text); /* a string equal to text */
 
+bool hr__json_is_false(json_object *value); /* the value false, as nothing else is */
+
 /* Exact integers: an integer number (or a float with no fraction that is exactly
  * representable). False for anything else, *out untouched. */
 bool hr__json_i64(json_object *value, int64_t *out);

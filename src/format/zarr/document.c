@@ -35,9 +35,7 @@ hr_status hr__zarr_check_members(json_object *object, const char *what,
         if (*k != NULL) {
             continue;
         }
-        json_object *must = hr__json_get(value, "must_understand");
-        if (may_ignore && json_object_is_type(must, json_type_boolean) &&
-            !json_object_get_boolean(must)) {
+        if (may_ignore && hr__json_is_false(hr__json_get(value, "must_understand"))) {
             continue;
         }
         return hr__fail(err, HR_ERR_UNSUPPORTED, "%s has the unknown member \"%.60s\"",

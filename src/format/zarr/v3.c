@@ -49,9 +49,7 @@ static hr_status storage_transformers(json_object *document, hr_error *err) {
         hr__zarr_extension e;
         json_object *v = json_object_array_get_idx(list, i);
         HR__TRY(hr__zarr_extension_read(v, "a storage transformer", &e, err));
-        json_object *must = hr__json_get(v, "must_understand");
-        if (!json_object_is_type(must, json_type_boolean) ||
-            json_object_get_boolean(must)) {
+        if (!hr__json_is_false(hr__json_get(v, "must_understand"))) {
             return hr__fail(err, HR_ERR_UNSUPPORTED,
                             "storage transformer \"%.60s\" is not supported", e.name);
         }
