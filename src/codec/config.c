@@ -1,11 +1,10 @@
 /* Reading codecs' configurations. SPDX-License-Identifier: Apache-2.0 */
 #include "codec/config.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/json.h"
+#include "core/json_number.h"
 
 static bool has_type(json_object *value, unsigned types) {
     int64_t number;
@@ -97,95 +96,13 @@ hr_status hr__config_real_type(const hr__codec_parse *p, const hr_dtype *type,
     return HR_OK;
 }
 
-static bool parse_real(json_object *value, double *out) {
-    const char *text = hr__json_str(value);
-    if (text == NULL) {
-        return hr__json_double(value, out);
-    }
-    if (strcmp(text, "NaN") == 0) {
-        *out = NAN;
-    } else if (strcmp(text, "Infinity") == 0 || strcmp(text, "+Infinity") == 0) {
-        *out = HUGE_VAL;
-    } else if (strcmp(text, "-Infinity") == 0) {
-        *out = -HUGE_VAL;
-    } else {
-        return false;
-    }
-    return true;
-}
-
-/* "0x7fc00000": the bits of the item, the highest first, all of them. */
-static bool parse_bits(const char *text, size_t itemsize, uint64_t *bits) {
-    if (text == NULL || strncmp(text, "0x", 2) != 0 || strlen(text) != 2 + 2 * itemsize ||
-        strspn(text + 2, "0123456789abcdefABCDEF") != 2 * itemsize) {
-        return false;
-    }
-    *bits = strtoull(text + 2, NULL, 16);
-    return true;
-}
-
-static bool parse_integer(json_object *value, const hr_dtype *dtype, uint64_t *bits) {
-    unsigned spare = 64 - 8 * (unsigned)dtype->itemsize;
-    int64_t i;
-    if (dtype->kind == HR_KIND_INT) {
-        if (!hr__json_i64(value, &i) || i < INT64_MIN >> spare ||
-            i > INT64_MAX >> spare) {
-            return false;
-        }
-        *bits = (uint64_t)i;
-        return true;
-    }
-    return hr__json_u64(value, bits) && *bits <= UINT64_MAX >> spare;
-}
-
-static uint64_t float_bits(const hr_dtype *dtype, double real) {
-    uint64_t bits = 0;
-    float single = (float)real;
-    if (dtype->kind == HR_KIND_BFLOAT) {
-        return hr__float_to_bfloat(single);
-    }
-    switch (dtype->itemsize) {
-    case 2:
-        return hr__double_to_half(real);
-    case 4:
-        memcpy(&bits, &single, 4);
-        return bits;
-    default:
-        memcpy(&bits, &real, 8);
-        return bits;
-    }
-}
-
 hr_status hr__config_scalar(json_object *value, const char *what, const hr_dtype *dtype,
                             uint8_t *item, hr_error *err) {
-    uint64_t bits = 0;
-    double real;
-    bool good = false;
-    switch (dtype->kind) {
-    case HR_KIND_INT:
-    case HR_KIND_UINT:
-        good = parse_integer(value, dtype, &bits);
-        break;
-    case HR_KIND_FLOAT:
-    case HR_KIND_BFLOAT:
-        good = parse_bits(hr__json_str(value), dtype->itemsize, &bits);
-        if (!good && parse_real(value, &real)) {
-            bits = float_bits(dtype, real);
-            good = true;
-        }
-        break;
-    default:
-        break;
-    }
-    if (!good) {
+    if (!hr__json_number(value, dtype, item)) {
         char text[64];
         (void)hr_dtype_format(dtype, text, sizeof text);
         return hr__fail(err, HR_ERR_METADATA, "%s is %s, expected a value of %s", what,
                         json_object_to_json_string(value), text);
-    }
-    memcpy(item, &bits, dtype->itemsize);
-    if (dtype->byte_order == HR_BIG) {
-        hr__dtype_swap(dtype, item, item, 1);
     }
     return HR_OK;
 }

@@ -40,9 +40,7 @@ hr_status hr__config_members(const hr__codec_parse *p, const char *const *member
 hr_status hr__config_real_type(const hr__codec_parse *p, const hr_dtype *type,
                                hr_error *err);
 
-/* One number of dtype from JSON, as Zarr v3 encodes fill values: a number, "NaN",
- * "Infinity", "-Infinity" or the bits as "0x…". Writes an item of dtype. Not for complex
- * numbers. HR_ERR_METADATA naming `what`. */
+/* hr__json_number, with HR_ERR_METADATA naming `what`. */
 hr_status hr__config_scalar(json_object *value, const char *what, const hr_dtype *dtype,
                             uint8_t *item, hr_error *err);
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "core/json.h"
+#include "core/json_number.h"
 
 /* The text lies at the end of its own allocation, so that a sanitizer sees overreads. */
 static hr_status parse(const char *text, size_t n, json_object **out, hr_error *err) {
@@ -283,6 +284,56 @@ static void integer_members_are_checked(void **state) {
     json_object_put(v);
 }
 
+static bool number(const char *json, const char *dtype, uint8_t *item) {
+    json_object *value = good(json);
+    hr_dtype t;
+    assert_int_equal(hr_dtype_parse(dtype, &t, NULL), HR_OK);
+    bool ok = hr__json_number(value, &t, item);
+    json_object_put(value);
+    return ok;
+}
+
+static void numbers_become_items_of_their_type(void **state) {
+    (void)state;
+    static const struct {
+        const char *json, *dtype, *item;
+    } items[] = {
+        {"-128", "|i1", "\x80"},
+        {"255", "|u1", "\xff"},
+        {"258", ">u2", "\x01\x02"},
+        {"-2", "<m8[s]", "\xfe\xff\xff\xff\xff\xff\xff\xff"},
+        {"1.5", "<f4", "\0\0\xc0\x3f"},
+        {"1.5", "bfloat16", "\xc0\x3f"},
+        {"\"NaN\"", "<f2", "\0\x7e"},
+        {"\"-Infinity\"", ">f4", "\xff\x80\0\0"},
+        {"\"0x7fc00001\"", "<f4", "\x01\0\xc0\x7f"},
+    };
+    for (size_t i = 0; i < sizeof items / sizeof *items; i++) {
+        hr_dtype t;
+        uint8_t item[8];
+        assert_true(number(items[i].json, items[i].dtype, item));
+        assert_int_equal(hr_dtype_parse(items[i].dtype, &t, NULL), HR_OK);
+        assert_memory_equal(item, items[i].item, t.itemsize);
+    }
+}
+
+static void what_a_type_does_not_hold_is_no_number_of_it(void **state) {
+    (void)state;
+    static const char *const bad[][2] = {
+        {"128", "|i1"},        {"-1", "|u1"},
+        {"256", "|u1"},        {"1.5", "<i4"},
+        {"\"1\"", "<i4"},      {"\"nan\"", "<f4"},
+        {"\"0x7fc0\"", "<f4"}, {"\"0x7g\"", "|u1"},
+        {"true", "<f8"},       {"\"0x7fc0000g\"", "<f4"},
+        {"[1, 2]", "<c8"},     {"null", "<f4"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        uint8_t item[8] = {0xAA};
+        assert_false(number(bad[i][0], bad[i][1], item));
+        assert_int_equal(item[0], 0xAA);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(malformed_documents_are_refused),
@@ -295,6 +346,8 @@ int main(void) {
         cmocka_unit_test(integers_are_exact_or_not_integers),
         cmocka_unit_test(huge_integers_do_not_disturb_their_neighbours),
         cmocka_unit_test(integer_members_are_checked),
+        cmocka_unit_test(numbers_become_items_of_their_type),
+        cmocka_unit_test(what_a_type_does_not_hold_is_no_number_of_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
