@@ -9,6 +9,9 @@
 /* Make a plain dtype; for example hr__dtype(HR_KIND_FLOAT, 4). Little-endian. */
 hr_dtype hr__dtype(hr_kind kind, uint64_t itemsize);
 
+/* By a name as hr_dtype_parse takes it: "float32". False where there is none such. */
+bool hr__dtype_named(const char *name, hr_dtype *out);
+
 bool hr__dtype_is_vlen(const hr_dtype *t);
 /* Numbers and bool: what a cast accepts. */
 bool hr__dtype_is_number(const hr_dtype *t);

@@ -145,19 +145,23 @@ static bool parse_numpy(const char *p, hr_dtype *t) {
     return known && (t->time_scale != 0 ? parse_unit(p, t) : *p == '\0');
 }
 
+bool hr__dtype_named(const char *name, hr_dtype *out) {
+    for (size_t i = 0; i < NNAMES; i++) {
+        if (strcmp(names[i].name, name) == 0) {
+            *out = hr__dtype(names[i].kind, names[i].itemsize);
+            return true;
+        }
+    }
+    return false;
+}
+
 hr_status hr_dtype_parse(const char *text, hr_dtype *dtype, hr_error *err) {
     if (text == NULL || dtype == NULL) {
         return hr__fail(err, HR_ERR_ARGUMENT, "%s is NULL",
                         text == NULL ? "text" : "dtype");
     }
-    for (size_t i = 0; i < NNAMES; i++) {
-        if (strcmp(names[i].name, text) == 0) {
-            *dtype = hr__dtype(names[i].kind, names[i].itemsize);
-            return HR_OK;
-        }
-    }
     hr_dtype t;
-    if (!parse_numpy(text, &t)) {
+    if (!hr__dtype_named(text, &t) && !parse_numpy(text, &t)) {
         return hr__fail(err, HR_ERR_DTYPE,
                         "\"%.64s\" is not a dtype, expected a NumPy type string such as "
                         "\"<f4\", or a name such as \"bfloat16\"",

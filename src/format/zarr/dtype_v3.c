@@ -5,51 +5,40 @@
 #include "core/dtype.h"
 #include "format/zarr/internal.h"
 
-typedef struct named {
-    const char *name;
-    hr_kind kind;
-    uint64_t itemsize;
-} named;
-
-static const named plain_types[] = {
-    {"bool", HR_KIND_BOOL, 1},
-    {"int8", HR_KIND_INT, 1},
-    {"int16", HR_KIND_INT, 2},
-    {"int32", HR_KIND_INT, 4},
-    {"int64", HR_KIND_INT, 8},
-    {"uint8", HR_KIND_UINT, 1},
-    {"uint16", HR_KIND_UINT, 2},
-    {"uint32", HR_KIND_UINT, 4},
-    {"uint64", HR_KIND_UINT, 8},
-    {"float16", HR_KIND_FLOAT, 2},
-    {"float32", HR_KIND_FLOAT, 4},
-    {"float64", HR_KIND_FLOAT, 8},
-    {"bfloat16", HR_KIND_BFLOAT, 2},
-    {"complex64", HR_KIND_COMPLEX, 8},
-    {"complex128", HR_KIND_COMPLEX, 16},
-    {"complex_float32", HR_KIND_COMPLEX, 8},
-    {"complex_float64", HR_KIND_COMPLEX, 16},
-    {"string", HR_KIND_VLEN_UTF8, sizeof(hr_vlen)},
-    {"variable_length_utf8", HR_KIND_VLEN_UTF8, sizeof(hr_vlen)},
-    {"bytes", HR_KIND_VLEN_BYTES, sizeof(hr_vlen)},
-    {"binary", HR_KIND_VLEN_BYTES, sizeof(hr_vlen)},
-    {"variable_length_bytes", HR_KIND_VLEN_BYTES, sizeof(hr_vlen)},
-    {"variable_length_binary", HR_KIND_VLEN_BYTES, sizeof(hr_vlen)},
+/* Other names of types, mostly from before the specification settled. */
+static const struct {
+    const char *alias, *name;
+} aliases[] = {
+    {"complex_float32", "complex64"},   {"complex_float64", "complex128"},
+    {"variable_length_utf8", "string"}, {"binary", "bytes"},
+    {"variable_length_bytes", "bytes"}, {"variable_length_binary", "bytes"},
 };
 
-static const named sized_types[] = {
-    /* itemsize: what length_bytes must be a multiple of */
+typedef struct sized_type {
+    const char *name;
+    hr_kind kind;
+    uint64_t unit; /* what length_bytes must be a multiple of */
+} sized_type;
+
+static const sized_type sized_types[] = {
     {"fixed_length_utf32", HR_KIND_UNICODE, 4},
     {"null_terminated_bytes", HR_KIND_STRING, 1},
     {"raw_bytes", HR_KIND_VOID, 1},
 };
 
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+static bool find_named(const char *name, hr_dtype *dtype) {
+    for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
+        if (strcmp(aliases[i].alias, name) == 0) {
+            name = aliases[i].name;
+        }
+    }
+    return hr__dtype_named(name, dtype);
+}
 
-static const named *find(const named *table, size_t n, const char *name) {
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(table[i].name, name) == 0) {
-            return &table[i];
+static const sized_type *find_sized(const char *name) {
+    for (size_t i = 0; i < sizeof sized_types / sizeof sized_types[0]; i++) {
+        if (strcmp(sized_types[i].name, name) == 0) {
+            return &sized_types[i];
         }
     }
     return NULL;
@@ -80,19 +69,19 @@ static hr_status raw(const char *name, uint64_t bits, hr_dtype *dtype, hr_error 
     return HR_OK;
 }
 
-static hr_status sized(const named *type, json_object *config, hr_dtype *dtype,
+static hr_status sized(const sized_type *type, json_object *config, hr_dtype *dtype,
                        hr_error *err) {
     static const char *const known[] = {"length_bytes", NULL};
     int64_t length;
     HR__TRY(hr__zarr_check_members(config, type->name, known, false, err));
     json_object *v = hr__json_get(config, "length_bytes");
     if (!json_object_is_type(v, json_type_int) || !hr__json_i64(v, &length) ||
-        length < 1 || length % (int64_t)type->itemsize != 0) {
+        length < 1 || length % (int64_t)type->unit != 0) {
         return hr__fail(err, HR_ERR_METADATA,
                         "length_bytes of data_type \"%s\" is " HR__ZARR_BRIEF
                         ", expected a positive multiple of %d",
                         type->name, v == NULL ? "missing" : hr__zarr_brief(v),
-                        (int)type->itemsize);
+                        (int)type->unit);
     }
     HR__TRY(hr__zarr_check_itemsize((uint64_t)length, "data_type", err));
     *dtype = hr__dtype(type->kind, (uint64_t)length);
@@ -178,7 +167,7 @@ hr_status hr__zarr_dtype_v3(json_object *value, hr__arena *arena, hr_dtype *dtyp
     static const char *const no_members[] = {NULL};
     hr__zarr_extension e;
     HR__TRY(hr__zarr_extension_read(value, "data_type", &e, err));
-    const named *type = find(sized_types, COUNT(sized_types), e.name);
+    const sized_type *type = find_sized(e.name);
     bool is_datetime = strcmp(e.name, "numpy.datetime64") == 0;
     bool is_timedelta = strcmp(e.name, "numpy.timedelta64") == 0;
     bool is_struct = strcmp(e.name, "struct") == 0 || strcmp(e.name, "structured") == 0;
@@ -197,8 +186,8 @@ hr_status hr__zarr_dtype_v3(json_object *value, hr__arena *arena, hr_dtype *dtyp
         return structure(e.name, e.config, arena, dtype, err);
     }
     uint64_t bits = raw_bits(e.name);
-    type = find(plain_types, COUNT(plain_types), e.name);
-    if (type == NULL && bits == 0) {
+    hr_dtype named = {0};
+    if (bits == 0 && !find_named(e.name, &named)) {
         return hr__fail(err, HR_ERR_UNSUPPORTED, "data_type \"%.60s\" is not supported",
                         e.name);
     }
@@ -208,6 +197,6 @@ hr_status hr__zarr_dtype_v3(json_object *value, hr__arena *arena, hr_dtype *dtyp
     if (bits != 0) {
         return raw(e.name, bits, dtype, err);
     }
-    *dtype = hr__dtype(type->kind, type->itemsize);
+    *dtype = named;
     return HR_OK;
 }
