@@ -1,4 +1,6 @@
 /* transpose: the axes in another order. SPDX-License-Identifier: Apache-2.0 */
+#include "codec/transpose.h"
+
 #include <string.h>
 
 #include "codec/codecs.h"
@@ -16,9 +18,9 @@ typedef struct walk {
     int64_t to_step[HR_MAX_NDIM];
 } walk;
 
-static hr_status parse_order(const hr__codec_parse *p, int32_t *order, hr_error *err) {
-    json_object *value = hr__json_get(p->config, "order");
-    int32_t ndim = p->codec->decoded.ndim;
+hr_status hr__transpose_order(json_object *config, int32_t ndim, int32_t *order,
+                              hr_error *err) {
+    json_object *value = hr__json_get(config, "order");
     if (hr__json_is(value, "C") || hr__json_is(value, "F")) {
         for (int32_t i = 0; i < ndim; i++) {
             order[i] = hr__json_is(value, "C") ? i : ndim - 1 - i;
@@ -39,7 +41,7 @@ static hr_status parse_order(const hr__codec_parse *p, int32_t *order, hr_error 
     }
     if (!good) {
         return hr__fail(err, HR_ERR_METADATA,
-                        "order is %s, expected a permutation of %d axes",
+                        "order of a transpose is %s, expected a permutation of %d axes",
                         json_object_to_json_string(value), ndim);
     }
     return HR_OK;
@@ -83,7 +85,7 @@ static hr_status parse(hr__codec_parse *p, hr_error *err) {
     if (codec->decoded.is_bytes) {
         return hr__fail(err, HR_ERR_METADATA, "bytes have no axes to transpose");
     }
-    HR__TRY(parse_order(p, order, err));
+    HR__TRY(hr__transpose_order(p->config, codec->decoded.ndim, order, err));
     walk *w = hr__arena_alloc(p->arena, sizeof *w);
     if (w == NULL) {
         return hr__fail_memory(err, sizeof *w);

@@ -3,35 +3,17 @@
 #include <string.h>
 
 #include "codec/sharding.h"
+#include "codec/transpose.h"
 #include "core/checked.h"
 #include "format/zarr/internal.h"
 
 /* order := the axes as they lie after a transpose. */
 static hr_status compose(json_object *config, int32_t ndim, int32_t *order,
                          hr_error *err) {
-    json_object *value = hr__json_get(config, "order");
-    int64_t axes[HR_MAX_NDIM];
+    int32_t axes[HR_MAX_NDIM];
     int32_t result[HR_MAX_NDIM];
-    uint32_t seen = 0;
-    if (hr__json_is(value, "C")) { /* as drafts of the specification had it */
-        return HR_OK;
-    }
-    if (hr__json_is(value, "F")) {
-        for (int32_t i = 0; i < ndim; i++) {
-            axes[i] = ndim - 1 - i;
-        }
-    } else {
-        HR__TRY(
-            hr__zarr_sizes(value, "the order of a transpose", 0, ndim, axes, NULL, err));
-    }
+    HR__TRY(hr__transpose_order(config, ndim, axes, err));
     for (int32_t i = 0; i < ndim; i++) {
-        if (axes[i] >= ndim || (seen >> axes[i] & 1) != 0) {
-            return hr__fail(err, HR_ERR_METADATA,
-                            "the order of a transpose is " HR__ZARR_BRIEF
-                            ", expected a permutation of 0 to %d",
-                            hr__zarr_brief(value), (int)ndim - 1);
-        }
-        seen |= 1U << axes[i];
         result[i] = order[axes[i]];
     }
     memcpy(order, result, (size_t)ndim * sizeof *order);
