@@ -1,4 +1,6 @@
 /* base64 (numcodecs): bytes as text. SPDX-License-Identifier: Apache-2.0 */
+#include "codec/base64.h"
+
 #include "codec/codecs.h"
 #include "codec/decode.h"
 #include "core/checked.h"
@@ -16,34 +18,50 @@ static int digit(uint8_t c) {
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
+static size_t count_digits(const uint8_t *text, size_t n) {
+    for (int i = 0; i < 2 && n > 0 && text[n - 1] == '='; i++) {
+        n--;
+    }
+    return n;
+}
+
+size_t hr__base64_nbytes(const uint8_t *text, size_t n) {
+    size_t ndigits = count_digits(text, n);
+    return ndigits / 4 * 3 + (ndigits % 4 + 1) / 2;
+}
+
+size_t hr__base64_decode(const uint8_t *text, size_t n, uint8_t *dst) {
+    size_t ndigits = count_digits(text, n);
+    uint32_t group = 0;
+    for (size_t i = 0; i < ndigits; i++) {
+        int value = digit(text[i]);
+        if (value < 0) {
+            return i;
+        }
+        group = group << 6 | (uint32_t)value;
+        if (i % 4 != 0) {
+            *dst++ = (uint8_t)(group >> (6 - 2 * (i % 4)));
+        }
+    }
+    return n;
+}
+
 static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
-    size_t ndigits = d->src_nbytes, nbytes;
     if (d->src_nbytes % 4 != 0) {
         return hr__fail(err, HR_ERR_DATA,
                         "base64 text of %zu bytes, expected groups of 4", d->src_nbytes);
     }
-    for (int i = 0; i < 2 && ndigits > 0 && d->src[ndigits - 1] == '='; i++) {
-        ndigits--;
-    }
-    nbytes = ndigits / 4 * 3 + (ndigits % 4 + 1) / 2;
+    size_t nbytes = hr__base64_nbytes(d->src, d->src_nbytes);
     if (nbytes > d->dst_nbytes) {
         return hr__settle_grow(codec, d, hr__fail_room(d, "base64 text", nbytes, err));
     }
-    uint32_t group = 0;
-    size_t n = 0;
-    for (size_t i = 0; i < ndigits; i++) {
-        int value = digit(d->src[i]);
-        if (value < 0) {
-            return hr__fail(err, HR_ERR_DATA, "byte %zu of base64 text is 0x%02x", i,
-                            d->src[i]);
-        }
-        group = group << 6 | (uint32_t)value;
-        if (i % 4 != 0) {
-            d->dst[n++] = (uint8_t)(group >> (6 - 2 * (i % 4)));
-        }
+    size_t end = hr__base64_decode(d->src, d->src_nbytes, d->dst);
+    if (end < d->src_nbytes) {
+        return hr__fail(err, HR_ERR_DATA, "byte %zu of base64 text is 0x%02x", end,
+                        d->src[end]);
     }
     d->out = d->dst;
-    d->out_nbytes = n;
+    d->out_nbytes = nbytes;
     return HR_OK;
 }
 

@@ -41,22 +41,11 @@ static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
     return HR_OK;
 }
 
-/* The next code point of valid UTF-8. */
-static uint32_t next_code_point(const char **text) {
-    const uint8_t *p = (const uint8_t *)*text;
-    int n = p[0] < 0x80 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-    uint32_t code = n == 1 ? p[0] : p[0] & (0x7fu >> n);
-    for (int i = 1; i < n; i++) {
-        code = code << 6 | (p[i] & 0x3fu);
-    }
-    *text += n;
-    return code;
-}
-
 /* UTF-32 in the dtype's byte order, cut to its length as NumPy does. */
 static void store_utf32(const hr_dtype *type, uint8_t *item, const char *label) {
-    for (uint64_t at = 0; at < type->itemsize && *label != '\0'; at += 4) {
-        uint32_t code = next_code_point(&label);
+    const uint8_t *p = (const uint8_t *)label;
+    for (uint64_t at = 0; at < type->itemsize && *p != '\0'; at += 4) {
+        uint32_t code = hr__utf8_next(&p);
         memcpy(item + at, &code, 4);
     }
     if (type->byte_order == HR_BIG) {

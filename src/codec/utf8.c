@@ -1,4 +1,4 @@
-/* Is it UTF-8? SPDX-License-Identifier: Apache-2.0 */
+/* UTF-8. SPDX-License-Identifier: Apache-2.0 */
 #include "codec/utf8.h"
 
 /* Length of the UTF-8 sequence that starts at p, or 0 where there is none. */
@@ -38,4 +38,15 @@ bool hr__is_utf8(const uint8_t *p, size_t nbytes) {
         i += n;
     }
     return true;
+}
+
+uint32_t hr__utf8_next(const uint8_t **p) {
+    const uint8_t *c = *p;
+    int n = c[0] < 0x80 ? 1 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
+    uint32_t code = n == 1 ? c[0] : c[0] & (0x7fu >> n);
+    for (int i = 1; i < n; i++) {
+        code = code << 6 | (c[i] & 0x3fu);
+    }
+    *p += n;
+    return code;
 }

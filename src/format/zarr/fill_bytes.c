@@ -1,6 +1,7 @@
 /* Fill values of text and bytes. SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "codec/base64.h"
 #include "codec/utf8.h"
 #include "core/dtype.h"
 #include "format/zarr/internal.h"
@@ -20,31 +21,17 @@ static void put(sink *s, uint32_t byte) {
     s->n++;
 }
 
-static int base64_digit(uint8_t c) {
-    static const char digits[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *d = c == 0 ? NULL : strchr(digits, c);
-    return d == NULL ? -1 : (int)(d - digits);
-}
-
-/* RFC 4648, with its padding. */
 static bool base64(const uint8_t *text, size_t n, sink *out) {
-    if (n % 4 != 0) {
-        return false;
-    }
     for (size_t i = 0; i < n; i += 4) {
-        bool last = i + 4 == n;
-        int pad = last && text[i + 3] == '=' ? (text[i + 2] == '=' ? 2 : 1) : 0;
-        uint32_t bits = 0;
-        for (int k = 0; k < 4; k++) {
-            int d = k >= 4 - pad ? 0 : base64_digit(text[i + (size_t)k]);
-            if (d < 0) {
-                return false;
-            }
-            bits = bits << 6 | (uint32_t)d;
+        uint8_t bytes[3];
+        bool is_last = n - i == 4;
+        size_t nbytes = n - i < 4 ? 0 : hr__base64_nbytes(text + i, 4);
+        if (nbytes == 0 || (nbytes < 3 && !is_last) ||
+            hr__base64_decode(text + i, 4, bytes) != 4) {
+            return false;
         }
-        for (int k = 0; k < 3 - pad; k++) {
-            put(out, bits >> (16 - 8 * k) & 0xff);
+        for (size_t k = 0; k < nbytes; k++) {
+            put(out, bytes[k]);
         }
     }
     return true;
@@ -55,14 +42,8 @@ static bool utf32(const uint8_t *text, size_t n, sink *out) {
     if (!hr__is_utf8(text, n)) {
         return false;
     }
-    for (size_t i = 0; i < n;) {
-        uint8_t lead = text[i];
-        size_t used = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-        uint32_t code = used == 1 ? lead : lead & (0x7fU >> used);
-        for (size_t k = 1; k < used; k++) {
-            code = code << 6 | (text[i + k] & 0x3fU);
-        }
-        i += used;
+    for (const uint8_t *p = text; p < text + n;) {
+        uint32_t code = hr__utf8_next(&p);
         put(out, code & 0xff);
         put(out, code >> 8 & 0xff);
         put(out, code >> 16);
