@@ -284,7 +284,7 @@ static void integer_members_are_checked(void **state) {
     json_object_put(v);
 }
 
-static bool number(const char *json, const char *dtype, uint8_t *item) {
+static bool reads(const char *json, const char *dtype, uint8_t *item) {
     json_object *value = good(json);
     hr_dtype t;
     assert_int_equal(hr_dtype_parse(dtype, &t, NULL), HR_OK);
@@ -311,7 +311,7 @@ static void numbers_become_items_of_their_type(void **state) {
     for (size_t i = 0; i < sizeof items / sizeof *items; i++) {
         hr_dtype t;
         uint8_t item[8];
-        assert_true(number(items[i].json, items[i].dtype, item));
+        assert_true(reads(items[i].json, items[i].dtype, item));
         assert_int_equal(hr_dtype_parse(items[i].dtype, &t, NULL), HR_OK);
         assert_memory_equal(item, items[i].item, t.itemsize);
     }
@@ -329,7 +329,7 @@ static void what_a_type_does_not_hold_is_no_number_of_it(void **state) {
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         uint8_t item[8] = {0xAA};
-        assert_false(number(bad[i][0], bad[i][1], item));
+        assert_false(reads(bad[i][0], bad[i][1], item));
         assert_int_equal(item[0], 0xAA);
     }
 }
