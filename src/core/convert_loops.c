@@ -16,15 +16,18 @@
         }                                                                                \
     }
 
+#define STATIC_LOOP(name, in_type, out_type, expression)                                 \
+    static LOOP(name, in_type, out_type, expression)
+
 /* Saturating. The upper bound is the first float that is too large: the largest integer
  * itself may not be a float. */
 #define TO_INT(type, lo, hi, past)                                                       \
     (type)(v >= past ? hi : v > lo ? (type)v : v <= lo ? lo : (type)0)
 
 #define INT_FROM(in, in_type, id, type, lo, hi, past)                                    \
-    static LOOP(in##_to_##id, in_type, type, (type)v)
+    STATIC_LOOP(in##_to_##id, in_type, type, (type)v)
 #define INT_FROM_FLOAT(in, in_type, id, type, lo, hi, past)                              \
-    static LOOP(in##_to_##id, in_type, type, TO_INT(type, lo, hi, (in_type)past))
+    STATIC_LOOP(in##_to_##id, in_type, type, TO_INT(type, lo, hi, (in_type)past))
 
 /* X(in, in_type, id, type, lowest, highest, first float that is too large) */
 #define INTEGERS(X, in, in_type)                                                         \
@@ -39,9 +42,9 @@
 
 #define FROM(in, in_type, X)                                                             \
     INTEGERS(X, in, in_type)                                                             \
-    static LOOP(in##_to_f32, in_type, float, (float)v) static LOOP(                      \
-        in##_to_f64, in_type, double, (double)v) static LOOP(in##_to_bool, in_type,      \
-                                                             uint8_t, v != 0)
+    STATIC_LOOP(in##_to_f32, in_type, float, (float)v)                                   \
+    STATIC_LOOP(in##_to_f64, in_type, double, (double)v)                                 \
+    STATIC_LOOP(in##_to_bool, in_type, uint8_t, v != 0)
 
 FROM(i8, int8_t, INT_FROM)
 FROM(i16, int16_t, INT_FROM)
@@ -81,22 +84,14 @@ typedef struct pair64 {
     double real, imaginary;
 } pair64;
 
-static LOOP(pair32_to_bool, pair32, uint8_t, v.real != 0 || v.imaginary != 0) static LOOP(
-    pair64_to_bool, pair64, uint8_t,
-    v.real != 0 ||
-        v.imaginary !=
-            0) static LOOP(real_part32, pair32, float,
-                           v.real) static LOOP(real_part64, pair64, double,
-                                               v.real) static LOOP(pad_imaginary32, float,
-                                                                   pair32,
-                                                                   {.real =
-                                                                        v}) static LOOP(pad_imaginary64,
-                                                                                        double,
-                                                                                        pair64,
-                                                                                        {.real =
-                                                                                             v})
+STATIC_LOOP(pair32_to_bool, pair32, uint8_t, v.real != 0 || v.imaginary != 0)
+STATIC_LOOP(pair64_to_bool, pair64, uint8_t, v.real != 0 || v.imaginary != 0)
+STATIC_LOOP(real_part32, pair32, float, v.real)
+STATIC_LOOP(real_part64, pair64, double, v.real)
+STATIC_LOOP(pad_imaginary32, float, pair32, {.real = v})
+STATIC_LOOP(pad_imaginary64, double, pair64, {.real = v})
 
-    hr__convert_loop hr__loop_pair_to_bool(hr__number part) {
+hr__convert_loop hr__loop_pair_to_bool(hr__number part) {
     return part == HR__F32 ? pair32_to_bool : pair64_to_bool;
 }
 
