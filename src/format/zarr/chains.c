@@ -1,8 +1,8 @@
 /* Codec chains of chunks, and of chunks that vary in shape.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <pthread.h>
 #include <string.h>
 
+#include "core/lock.h"
 #include "format/zarr/internal.h"
 
 hr_status hr__zarr_chunk_spec(const hr__array *a, const int64_t *shape,
@@ -31,7 +31,7 @@ typedef struct made {
 
 struct hr__zarr_chains {
     const hr_allocator *allocator;
-    pthread_mutex_t lock; /* over the list, and over json-c, which is not thread-safe */
+    hr__lock lock; /* over the list, and over json-c, which is not thread-safe */
     json_object *codecs;
     int32_t first;
     made *list;
@@ -44,11 +44,7 @@ hr_status hr__zarr_chains_create(json_object *codecs, int32_t first,
     if (c == NULL) {
         return hr__fail_memory(err, sizeof *c);
     }
-    int code = pthread_mutex_init(&c->lock, NULL);
-    if (code != 0) {
-        hr__free(allocator, c, sizeof *c);
-        return hr__fail_errno(err, HR_ERR_MEMORY, code, "cannot create a lock");
-    }
+    hr__lock_init(&c->lock);
     c->allocator = allocator;
     c->codecs = json_object_get(codecs);
     c->first = first;
@@ -67,7 +63,7 @@ void hr__zarr_chains_destroy(struct hr__zarr_chains *c) {
         hr__free(c->allocator, m, sizeof *m);
     }
     json_object_put(c->codecs);
-    (void)pthread_mutex_destroy(&c->lock);
+    hr__lock_destroy(&c->lock);
     hr__free(c->allocator, c, sizeof *c);
 }
 
@@ -108,8 +104,8 @@ static hr_status find_or_make(const hr__array *a, struct hr__zarr_chains *c,
 hr_status hr__zarr_chain_for(const hr__array *a, const int64_t *chunk_shape,
                              const hr__chain **chain, hr_error *err) {
     struct hr__zarr_chains *c = ((const hr__zarr_data *)a->format_data)->chains;
-    (void)pthread_mutex_lock(&c->lock);
+    (void)hr__lock_acquire(&c->lock); /* the list is whole whenever a process forks */
     hr_status status = find_or_make(a, c, chunk_shape, chain, err);
-    (void)pthread_mutex_unlock(&c->lock);
+    hr__lock_release(&c->lock);
     return status;
 }
