@@ -92,6 +92,9 @@ static hr_status node_open(hr_store *store, hr_node *parent, const char *path,
     if (node->zarr.kind == HR_NODE_ARRAY) {
         finish_array(node);
     }
+    hr__log_write(&store->context->log, HR_LOG_DEBUG, "opened %s: %s of Zarr v%d",
+                  node->url, node->zarr.kind == HR_NODE_ARRAY ? "array" : "group",
+                  (int)node->zarr.format);
     *out = node;
     return HR_OK;
 }
