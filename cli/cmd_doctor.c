@@ -16,21 +16,10 @@ typedef struct findings {
     hr_device_info gpus[GPUS_MAX];
     int ngpus;
     hr_error no_gpu; /* why there is no gpus[ngpus] */
-    bool has_kernels;
     bool has_cufile;
     int ncores;
     uint64_t memlock_nbytes; /* UINT64_MAX = unlimited */
 } findings;
-
-static bool build_has_kernels(void) {
-    hr_codec_support codec;
-    for (size_t i = 0; hr_codec_list(i, &codec) != 0; i++) {
-        if (codec.on_cuda != 0) {
-            return true;
-        }
-    }
-    return false;
-}
 
 static bool can_load(const char *library) {
     void *handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
@@ -54,7 +43,6 @@ static void look(findings *f) {
             break;
         }
     }
-    f->has_kernels = build_has_kernels();
     f->has_cufile = can_load("libcufile.so.0");
     f->ncores = count_cores();
     struct rlimit limit = {.rlim_cur = 0};
@@ -99,7 +87,6 @@ static json_object *codecs_json(void) {
 static void print_json(const findings *f) {
     json_object *object = json_object_new_object();
     json_object_object_add(object, "version", json_object_new_string(hr_version()));
-    json_object_object_add(object, "kernels", json_object_new_boolean(f->has_kernels));
     json_object_object_add(object, "driver",
                            f->ngpus == 0 ? NULL
                                          : json_object_new_string(f->gpus[0].driver));
@@ -130,14 +117,13 @@ static void print_gpus(const findings *f) {
         printf("cuda:%-4d %s, %s, compute capability %d.%d%s\n", i, gpu->name,
                cli_nbytes_text(gpu->memory_nbytes, size), gpu->compute_major,
                gpu->compute_minor,
-               gpu->has_kernels != 0 ? "" : ", no kernels for it in this build");
+               gpu->has_kernels != 0 ? "" : ", this build has no kernels for it");
     }
 }
 
 static void print_text(const findings *f) {
     char size[24];
-    printf("headrace  %s, %s\n", hr_version(),
-           f->has_kernels ? "built with GPU kernels" : "built without GPU kernels");
+    printf("headrace  %s\n", hr_version());
     print_gpus(f);
     printf("cuFile    %s\n", f->has_cufile ? "found" : "not found");
     printf("threads   %d\n", f->ncores);
