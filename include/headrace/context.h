@@ -14,7 +14,9 @@ extern "C" {
 typedef struct hr_context hr_context;
 
 /* Host memory hooks. Called from any thread, also concurrently. `alloc` returns memory
- * aligned to 64 bytes or NULL; `free` gets what `alloc` gave and the same size. */
+ * aligned to 64 bytes or NULL; `free` gets what `alloc` gave and the same size. What the
+ * libraries of the codecs and of JSON allocate for themselves does not go through them.
+ */
 typedef struct hr_allocator {
     uint32_t struct_size;
     void *user;
@@ -34,7 +36,7 @@ typedef void (*hr_log_fn)(void *user, hr_log_level level, const char *line);
 
 typedef struct hr_context_options {
     uint32_t struct_size;
-    uint32_t nthreads;             /* 0 = one per available core */
+    uint32_t nthreads;             /* at most 1024; 0 = one per available core */
     uint64_t scratch_nbytes;       /* pinned staging for devices; 0 = 256 MiB */
     uint64_t index_cache_nbytes;   /* shard indexes kept between calls; 0 = 64 MiB */
     uint64_t metadata_max_nbytes;  /* largest metadata document read; 0 = 64 MiB */
@@ -55,6 +57,8 @@ typedef struct hr_context_options {
  * HR_ERR_FORKED, and so does a CUDA destination if the parent had used CUDA. */
 HR_API HR_NODISCARD hr_status hr_context_create(const hr_context_options *options,
                                                 hr_context **out, hr_error *err);
+/* One reference more; returns its argument. NULL is accepted. Any thread; the same holds
+ * for the other hr_…_ref. */
 HR_API hr_context *hr_context_ref(hr_context *context);
 /* NULL is accepted. The last unref joins the threads. Nodes and batches hold their
  * context, so the order of unrefs does not matter. */
@@ -63,7 +67,7 @@ HR_API void hr_context_unref(hr_context *context);
 /* What this build and this machine have, for people and for tests. */
 typedef struct hr_codec_support {
     const char *name;    /* "zstd" */
-    const char *library; /* "libzstd 1.5.4", or "built in" */
+    const char *library; /* "libzstd", or "built in" */
     int32_t on_cpu;      /* 1 = decodes on the host */
     int32_t on_cuda;     /* 1 = decodes on the GPU */
 } hr_codec_support;
@@ -82,8 +86,10 @@ typedef struct hr_device_info {
 
 #define HR_DEVICE_INFO_INIT ((hr_device_info){.struct_size = sizeof(hr_device_info)})
 
-/* Describe a device; HR_ERR_DEVICE with the reason if it cannot be used. Opens the
- * driver, but creates no CUDA context. Any thread. */
+/* Describe a device. Opens the driver, but creates no CUDA context. `out` must have its
+ * struct_size set (HR_DEVICE_INFO_INIT). Errors: HR_ERR_DEVICE with the reason why it
+ * cannot be used, HR_ERR_UNSUPPORTED for a kind of device that this build lacks,
+ * HR_ERR_FORKED. Any thread. */
 HR_API HR_NODISCARD hr_status hr_device_describe(hr_device device, hr_device_info *out,
                                                  hr_error *err);
 

@@ -14,19 +14,22 @@ extern "C" {
 typedef struct hr_store hr_store; /* bytes by key */
 typedef struct hr_node hr_node;   /* an array or a group; immutable once opened */
 
-/* A directory as a store; keys are paths below it. The directory must exist.
- * Errors: HR_ERR_NOT_FOUND, HR_ERR_IO. Caller owns *out. */
+/* A directory as a store, read-only; keys are paths below it. The directory must exist.
+ * Errors: HR_ERR_NOT_FOUND, HR_ERR_IO. Caller owns *out. Any thread. */
 HR_API HR_NODISCARD hr_status hr_store_open_directory(hr_context *context,
                                                       const char *path, hr_store **out,
                                                       hr_error *err);
-/* An empty store in memory. Caller owns *out. */
+/* An empty store in memory. Caller owns *out. Any thread. */
 HR_API HR_NODISCARD hr_status hr_store_create_memory(hr_context *context, hr_store **out,
                                                      hr_error *err);
-/* Put a value (copied) into a memory store, replacing an older one. Safe against
- * concurrent reads, which see the old or the new value whole. */
+/* Put a value (copied) into a memory store, replacing an older one. The key is relative,
+ * '/'-separated, without backslashes and without empty, "." or ".." parts. Safe against
+ * concurrent reads, which see the old or the new value whole. Errors: HR_ERR_UNSUPPORTED
+ * for a read-only store. Any thread. */
 HR_API HR_NODISCARD hr_status hr_store_set(hr_store *store, const char *key,
                                            const void *data, size_t nbytes,
                                            hr_error *err);
+/* A store holds its context. NULL is accepted. */
 HR_API hr_store *hr_store_ref(hr_store *store);
 HR_API void hr_store_unref(hr_store *store);
 
@@ -44,10 +47,11 @@ typedef struct hr_open_options {
 
 #define HR_OPEN_OPTIONS_INIT ((hr_open_options){.struct_size = sizeof(hr_open_options)})
 
-/* Open the array or group at a URL: a path or file:// URL of a Zarr directory.
- * Metadata is read and checked now, on the host; no chunk is touched. `options` may be
- * NULL. Caller owns *out. Errors: HR_ERR_NOT_FOUND, HR_ERR_IO, HR_ERR_METADATA,
- * HR_ERR_UNSUPPORTED (names the extension). Any thread. */
+/* Open the array or group at a URL: a path or file:// URL (%XX decoded) of a Zarr
+ * directory. Metadata is read and checked now, on the host; no chunk is touched.
+ * `options` may be NULL. Caller owns *out. Errors: HR_ERR_NOT_FOUND, HR_ERR_IO,
+ * HR_ERR_METADATA, HR_ERR_UNSUPPORTED (names the extension), HR_ERR_OVERFLOW for a
+ * document above metadata_max_nbytes. Any thread. */
 HR_API HR_NODISCARD hr_status hr_open(hr_context *context, const char *url,
                                       const hr_open_options *options, hr_node **out,
                                       hr_error *err);
@@ -55,10 +59,12 @@ HR_API HR_NODISCARD hr_status hr_open(hr_context *context, const char *url,
 HR_API HR_NODISCARD hr_status hr_open_store(hr_store *store, const char *path,
                                             const hr_open_options *options, hr_node **out,
                                             hr_error *err);
-/* Open a member of a group by its relative path, through the group's consolidated
- * metadata where it has some. */
+/* Open a member of a group by its relative path ("" is the group itself), through the
+ * group's consolidated metadata where it has some, with the options that the group was
+ * opened with. Errors: as hr_open. Caller owns *out. Any thread. */
 HR_API HR_NODISCARD hr_status hr_node_open(hr_node *group, const char *path,
                                            hr_node **out, hr_error *err);
+/* A node holds its store. NULL is accepted. */
 HR_API hr_node *hr_node_ref(hr_node *node);
 HR_API void hr_node_unref(hr_node *node);
 
@@ -70,7 +76,7 @@ typedef struct hr_node_info {
     uint32_t struct_size;
     hr_node_kind kind;
     const char *format;          /* "zarr2", "zarr3" */
-    const char *url;             /* as opened, with the path inside the store */
+    const char *url;             /* of the store, then the path inside it */
     const char *attributes_json; /* an object, "{}" when there are none */
 
     hr_dtype dtype;
@@ -89,11 +95,13 @@ typedef struct hr_node_info {
 
 #define HR_NODE_INFO_INIT ((hr_node_info){.struct_size = sizeof(hr_node_info)})
 
+/* `info` must have its struct_size set (HR_NODE_INFO_INIT). Any thread. */
 HR_API HR_NODISCARD hr_status hr_node_describe(const hr_node *node, hr_node_info *info,
                                                hr_error *err);
 
 /* Extent along `axis` of innermost chunk number `i` as it lies in the array:
- * first element and number of elements (clipped to the shape). */
+ * first element and number of elements (clipped to the shape). Errors: HR_ERR_SELECTION
+ * where there is no such axis or chunk. Any thread. */
 HR_API HR_NODISCARD hr_status hr_node_chunk_extent(const hr_node *node, int32_t axis,
                                                    int64_t i, int64_t *start,
                                                    int64_t *count, hr_error *err);
@@ -107,13 +115,15 @@ typedef struct hr_member {
 typedef struct hr_member_list hr_member_list;
 
 /* Members of a group in byte order of their paths; direct ones, or all below it when
- * `recursive`. From consolidated metadata, else by listing the store.
- * Caller owns *out. */
+ * `recursive`. From consolidated metadata, else by listing the store. Errors: HR_ERR_IO,
+ * HR_ERR_METADATA, HR_ERR_OVERFLOW for groups nested deeper than 64. Caller owns *out,
+ * which stays as it is whatever happens to the store. Any thread. */
 HR_API HR_NODISCARD hr_status hr_node_list(const hr_node *group, int32_t recursive,
                                            hr_member_list **out, hr_error *err);
 HR_API size_t hr_member_list_size(const hr_member_list *list);
+/* Member i, borrowed from the list; zeros past the end. */
 HR_API hr_member hr_member_list_get(const hr_member_list *list, size_t i);
-HR_API void hr_member_list_free(hr_member_list *list);
+HR_API void hr_member_list_free(hr_member_list *list); /* NULL is accepted */
 
 #ifdef __cplusplus
 }

@@ -27,7 +27,7 @@ typedef struct hr_axis {
     hr_axis_kind kind;
     int64_t start;          /* slice; or the integer */
     int64_t stop;           /* slice */
-    int64_t step;           /* slice; 0 is taken as 1; may be negative */
+    int64_t step;           /* slice; 0 and HR_NONE are taken as 1; may be negative */
     const int64_t *indices; /* list; borrowed until submit returns */
     uint64_t nindices;
 } hr_axis;
@@ -37,7 +37,8 @@ typedef enum hr_selection_kind {
     HR_SELECT_AXES = 1,   /* outer product of `axes`; missing trailing axes are whole */
     HR_SELECT_POINTS = 2, /* npoints coordinate tuples -> result of shape (npoints,) */
     HR_SELECT_MASK = 3,   /* a bool per element, C order -> result (count of trues,) */
-    HR_SELECT_BLOCKS = 4  /* like AXES, in units of innermost chunks; no index lists */
+    HR_SELECT_BLOCKS = 4  /* like AXES, in units of innermost chunks: slices of step 1,
+                             and integers, which keep their axis; no lists */
 } hr_selection_kind;
 
 typedef struct hr_selection {
@@ -49,7 +50,8 @@ typedef struct hr_selection {
     const uint8_t *mask;   /* product of the array's shape bytes; nonzero = selected */
 } hr_selection;
 
-/* Shape of what a selection of `array` gives. `shape` has room for HR_MAX_NDIM. */
+/* Shape of what a selection of `array` gives. `shape` has room for HR_MAX_NDIM. Errors:
+ * HR_ERR_SELECTION naming axis and bounds, HR_ERR_OVERFLOW. Any thread. */
 HR_API HR_NODISCARD hr_status hr_selection_shape(const hr_node *array,
                                                  const hr_selection *selection,
                                                  int32_t *ndim, int64_t *shape,
@@ -80,22 +82,24 @@ typedef struct hr_batch hr_batch;
 
 /* Start reading n requests. Each chunk (inner chunk of a shard) that any of them needs
  * is read and decoded once. Returns when the plan is made; an ill-formed request fails
- * the call as a whole (the message names its number) and nothing is started.
+ * the call as a whole (the message names its number) and nothing is started. Errors:
+ * HR_ERR_SELECTION, HR_ERR_SHAPE, HR_ERR_DTYPE, HR_ERR_OVERFLOW, HR_ERR_UNSUPPORTED, and
+ * for destinations on a device HR_ERR_DEVICE and HR_ERR_FORKED. `options` may be NULL.
  *
  * `stream` is a CUstream for CUDA destinations: the reads are ordered after what it
  * holds now. NULL is the legacy default stream. It is ignored for host destinations.
  *
  * A chunk that fails does not disturb the others: its request reports the first such
- * error, and the elements of that chunk are left as they were in its destination.
+ * error, and the elements of that chunk have no defined value in its destination.
  * Caller owns *out. Any thread, also many at once on one context. */
 HR_API HR_NODISCARD hr_status hr_read_submit(hr_context *context,
                                              const hr_request *requests, size_t n,
                                              void *stream, const hr_read_options *options,
                                              hr_batch **out, hr_error *err);
 
-/* Wait until all is delivered. timeout_ns < 0 = for ever. The caller's thread helps.
- * Returns HR_OK, HR_ERR_TIMEOUT, HR_ERR_FORKED, or the first failed request's status
- * (with its error). */
+/* Wait until all is delivered. timeout_ns < 0 = for ever, and the caller's thread helps
+ * meanwhile. Returns HR_OK, HR_ERR_TIMEOUT, HR_ERR_FORKED, or the status (with its error)
+ * of the first request, by number, that failed. Any thread. */
 HR_API HR_NODISCARD hr_status hr_batch_wait(hr_batch *batch, int64_t timeout_ns,
                                             hr_error *err);
 /* 1 when done, 0 when not. */
@@ -118,6 +122,8 @@ typedef struct hr_batch_stats {
 
 #define HR_BATCH_STATS_INIT ((hr_batch_stats){.struct_size = sizeof(hr_batch_stats)})
 
+/* Counts so far; final once the batch is done. `stats` must have its struct_size set
+ * (HR_BATCH_STATS_INIT). Any thread. */
 HR_API HR_NODISCARD hr_status hr_batch_get_stats(hr_batch *batch, hr_batch_stats *stats,
                                                  hr_error *err);
 
@@ -126,7 +132,9 @@ HR_API HR_NODISCARD hr_status hr_batch_get_stats(hr_batch *batch, hr_batch_stats
 HR_API hr_batch *hr_batch_ref(hr_batch *batch);
 HR_API void hr_batch_unref(hr_batch *batch);
 
-/* Submit, wait, release: one selection into one destination. Not for VLEN kinds. */
+/* Submit, wait, release: one selection (NULL = all) into one destination of the array's
+ * type; on a device, ordered after the legacy default stream. Not for VLEN kinds, whose
+ * bytes end with the batch. Errors: those of hr_read_submit and hr_batch_wait. */
 HR_API HR_NODISCARD hr_status hr_read(hr_node *array, const hr_selection *selection,
                                       const hr_tensor *dst, hr_error *err);
 

@@ -16,7 +16,10 @@ extern "C" {
 #define HR_NODISCARD
 #endif
 
-/* Result of a call: 0, or one negative number per kind of failure. */
+/* Result of a call: 0, or one negative number per kind of failure. Outputs are set on
+ * success only. Besides the failures that it names, any function may give
+ * HR_ERR_ARGUMENT (for a NULL where nothing says that NULL is accepted) and
+ * HR_ERR_MEMORY. */
 typedef enum hr_status {
     HR_OK = 0,
     HR_ERR_ARGUMENT = -1, /* the call itself is wrong: NULL, bad enum, bad struct_size */

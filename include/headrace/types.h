@@ -60,7 +60,7 @@ struct hr_field;
  * the array the dtype came from. */
 typedef struct hr_dtype {
     uint8_t kind;       /* hr_kind */
-    uint8_t byte_order; /* hr_byte_order; of each field for HR_KIND_STRUCT */
+    uint8_t byte_order; /* hr_byte_order; HR_KIND_STRUCT: HR_BIG where a field is big */
     uint8_t time_unit;  /* hr_time_unit */
     uint8_t reserved;
     int32_t time_scale; /* ≥ 1 for datetimes, else 0 */
@@ -95,7 +95,8 @@ HR_API HR_NODISCARD hr_status hr_dtype_parse(const char *text, hr_dtype *dtype,
 
 /* Write the NumPy type string, or a field list "[('a', '<i4'), …]" for structures, or
  * "bfloat16", "string", "bytes", "vlen-array(<f4)". Truncates to capacity − 1 bytes and
- * NUL-terminates like snprintf; returns the full length. Any thread. */
+ * NUL-terminates like snprintf (text may be NULL where capacity is 0); returns the full
+ * length. Any thread. */
 HR_API size_t hr_dtype_format(const hr_dtype *dtype, char *text, size_t capacity);
 
 typedef enum hr_device_type {
