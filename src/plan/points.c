@@ -7,13 +7,14 @@
 /* Chunk and place of point number i of the request. */
 static hr_status locate(hr__builder *b, int64_t i, hr__item *item, hr_error *err) {
     const hr__array *a = b->request->array;
-    const int64_t *point = b->request->selection->points + i * a->ndim;
+    const int64_t *points = b->request->selection->points; /* NULL without axes */
     int64_t coords[HR_MAX_NDIM];
     int64_t inside[HR_MAX_NDIM];
     item->key = 0;
     for (int32_t axis = 0; axis < a->ndim; axis++) {
         const hr__grid_axis *g = &a->grid[axis];
-        int64_t index = point[axis] < 0 ? point[axis] + g->length : point[axis];
+        int64_t index = points[i * a->ndim + axis];
+        index = index < 0 ? index + g->length : index;
         coords[axis] = hr__grid_find(g, index);
         inside[axis] = index - hr__grid_start(g, coords[axis]);
         item->key = item->key * (uint64_t)g->nchunks + (uint64_t)coords[axis];
