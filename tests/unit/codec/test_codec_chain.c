@@ -348,35 +348,6 @@ static void empty_chunks_decode(void **state) {
     chain_close(&r);
 }
 
-static void every_codec_is_listed_once(void **state) {
-    (void)state;
-    hr_codec_support s;
-    size_t n = 0;
-    for (; hr_codec_list(n, &s) == 1; n++) {
-        assert_true(s.name[0] != '\0' && s.library[0] != '\0' && s.on_cpu == 1);
-        const hr__codec_type *type = hr__codec_type_at(n);
-        for (size_t i = 0; i < n; i++) {
-            assert_ptr_not_equal(hr__codec_type_at(i), type);
-        }
-        assert_non_null(type->parse);
-        assert_non_null(type->decode);
-        for (size_t i = 0; i < n; i++) {
-            assert_string_not_equal(hr__codec_type_at(i)->name, s.name);
-        }
-        assert_true(type->v2_ids != NULL || type->v3_names != NULL);
-        for (const char *const *id = type->v2_ids; id != NULL && *id != NULL; id++) {
-            assert_ptr_equal(hr__codec_find_v2(*id), type);
-        }
-        for (const char *const *id = type->v3_names; id != NULL && *id != NULL; id++) {
-            hr__codec_dialect dialect;
-            assert_ptr_equal(hr__codec_find_v3(*id, &dialect), type);
-            assert_int_equal(dialect, HR__DIALECT_V3);
-        }
-    }
-    assert_null(hr__codec_type_at(n));
-    assert_true(n > 10);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(v2_takes_no_codec_at_all),
@@ -396,7 +367,6 @@ int main(void) {
         cmocka_unit_test(bytes_of_structures_have_an_order_in_each_field),
         cmocka_unit_test(leading_codecs_may_be_taken_off),
         cmocka_unit_test(empty_chunks_decode),
-        cmocka_unit_test(every_codec_is_listed_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

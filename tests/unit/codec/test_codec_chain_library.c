@@ -2,8 +2,7 @@
 #include <blosc.h>
 #include <zlib.h>
 
-#include "core/json.h"
-#include "support/codec_run.h"
+#include "support/chain_run.h"
 
 #define N ((size_t)4000)
 
@@ -23,53 +22,22 @@ static size_t pack(const uint8_t *data, int clevel, uint8_t *packed, size_t capa
     return made;
 }
 
-static void parse(hr__arena *arena, hr__chain *chain) {
-    hr_error err = HR_ERROR_INIT;
-    json_object *codecs;
-    hr__spec chunk = {
-        .ndim = 1, .shape = {(int64_t)N / 2}, .dtype = hr__dtype(HR_KIND_UINT, 2)};
-    assert_true(hr__spec_measure(&chunk));
-    assert_int_equal(hr__json_parse(codecs_json, strlen(codecs_json), &codecs, &err),
-                     HR_OK);
-    if (hr__chain_parse_v3(codecs, 0, &chunk, arena, 0, chain, &err) != HR_OK) {
-        fail_msg("%s", err.message);
-    }
-    json_object_put(codecs);
-}
-
 /* The size between the two is unknown; at level 0 Blosc only strips its header. */
 static void sizes_between_codecs_need_not_be_known(void **state) {
     (void)state;
-    hr__arena arena;
-    hr__worker worker;
-    hr__chain chain;
-    hr__arena_init(&arena, &hr__malloc_allocator);
-    hr__worker_init(&worker, &hr__malloc_allocator);
-    parse(&arena, &chain);
-    uint8_t *data = sample_data(N, 2), packed[6000], out[N];
+    chain_runner r = {0};
+    CHUNK(&r, "<u2", N / 2);
+    assert_opens(chain_open_v3(&r, codecs_json), &r);
+    uint8_t *data = sample_data(N, 2), packed[6000];
     for (int clevel = 0; clevel <= 9; clevel += 3) {
         size_t n = pack(data, clevel, packed, sizeof packed);
-        hr_error err = HR_ERROR_INIT;
-        for (int into = 0; into <= 1; into++) {
-            memset(out, 0xA5, sizeof out);
-            hr__decode d = {.worker = &worker,
-                            .src = packed,
-                            .src_nbytes = n,
-                            .dst = into ? out : NULL};
-            if (hr__chain_decode(&chain, &d, &err) != HR_OK) {
-                fail_msg("%s", err.message);
-            }
-            assert_int_equal(d.out_nbytes, N);
-            assert_memory_equal(d.out, data, N);
-        }
+        assert_chain_gives(&r, packed, n, data, N);
         packed[n - 1] ^= 1;
-        hr__decode d = {.worker = &worker, .src = packed, .src_nbytes = n, .dst = out};
-        assert_int_equal(hr__chain_decode(&chain, &d, &err), HR_ERR_CHECKSUM);
-        assert_string_equal(err.codec, "numcodecs.zlib");
+        assert_int_equal(chain_decode(&r, packed, n), HR_ERR_CHECKSUM);
+        assert_string_equal(r.err.codec, "numcodecs.zlib");
     }
     free(data);
-    hr__worker_free(&worker);
-    hr__arena_free(&arena);
+    chain_close(&r);
 }
 
 int main(void) {

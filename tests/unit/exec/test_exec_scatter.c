@@ -20,6 +20,12 @@ static uint64_t rnd(uint64_t below) {
     return (seed >> 33) % below;
 }
 
+static void randomize(uint8_t *bytes, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        bytes[i] = (uint8_t)rnd(256);
+    }
+}
+
 /* A random use: a chunk of `shape` in C order, to a destination whose axes are permuted,
  * some reversed, some picked by a list. */
 typedef struct sample {
@@ -103,27 +109,35 @@ static void evaluate(const sample *s, uint8_t *dst, const uint8_t *src, uint64_t
 
 #define DST_NBYTES (9 * 9 * 9 * 9 * 16 + 64)
 
-static void moves_items_of_every_size(void **state) {
-    (void)state;
+/* One random copy of src against the model; with an item, which all of src then holds, a
+ * fill. Nothing else in the destination may change. */
+static void try_one(const hr_dtype *to, const uint8_t *src, const hr_dtype *from,
+                    void (*convert)(uint8_t *, const uint8_t *), const uint8_t *item) {
     static uint8_t want[DST_NBYTES];
     static uint8_t have[DST_NBYTES];
-    static uint8_t src[MAX_ITEMS * 16];
-    for (size_t i = 0; i < sizeof src; i++) {
-        src[i] = (uint8_t)rnd(256);
+    sample s;
+    hr__copy copy;
+    make_sample(&s, to->itemsize);
+    memset(want, 0xAA, sizeof want);
+    memset(have, 0xAA, sizeof have);
+    evaluate(&s, want, src, to->itemsize, from->itemsize, convert);
+    hr__copy_from_use(s.use, from->itemsize, &copy);
+    if (item != NULL) {
+        hr__scatter_fill(&copy, have, to, item, from);
+    } else {
+        hr__scatter(&copy, have, to, src, from);
     }
+    assert_memory_equal(want, have, sizeof want);
+    free(s.use);
+}
+
+static void moves_items_of_every_size(void **state) {
+    (void)state;
+    static uint8_t src[MAX_ITEMS * 16];
+    randomize(src, sizeof src);
     for (int c = 0; c < CASES; c++) {
-        uint64_t itemsize = 1 + rnd(16);
-        sample s;
-        make_sample(&s, itemsize);
-        memset(want, 0xAA, sizeof want);
-        memset(have, 0xAA, sizeof have);
-        evaluate(&s, want, src, itemsize, itemsize, NULL);
-        hr_dtype t = hr__dtype(HR_KIND_VOID, itemsize);
-        hr__copy copy;
-        hr__copy_from_use(s.use, itemsize, &copy);
-        hr__scatter(&copy, have, &t, src, &t);
-        assert_memory_equal(want, have, sizeof want);
-        free(s.use);
+        hr_dtype t = hr__dtype(HR_KIND_VOID, 1 + rnd(16));
+        try_one(&t, src, &t, NULL, NULL);
     }
 }
 
@@ -139,55 +153,28 @@ static void u16_swap(uint8_t *dst, const uint8_t *src) {
 
 static void converts_and_swaps(void **state) {
     (void)state;
-    static uint8_t want[DST_NBYTES];
-    static uint8_t have[DST_NBYTES];
     static uint8_t src[MAX_ITEMS * 2];
-    for (size_t i = 0; i < sizeof src; i++) {
-        src[i] = (uint8_t)rnd(256);
-    }
+    randomize(src, sizeof src);
     hr_dtype big = hr__dtype(HR_KIND_UINT, 2);
     big.byte_order = HR_BIG;
     for (int c = 0; c < CASES; c++) {
         bool cast = rnd(2) == 0;
         hr_dtype to = cast ? hr__dtype(HR_KIND_FLOAT, 4) : hr__dtype(HR_KIND_UINT, 2);
-        sample s;
-        make_sample(&s, to.itemsize);
-        memset(want, 0xAA, sizeof want);
-        memset(have, 0xAA, sizeof have);
-        evaluate(&s, want, src, to.itemsize, 2, cast ? u16_to_f32 : u16_swap);
-        hr__copy copy;
-        hr__copy_from_use(s.use, 2, &copy);
-        hr__scatter(&copy, have, &to, src, &big);
-        assert_memory_equal(want, have, sizeof want);
-        free(s.use);
+        try_one(&to, src, &big, cast ? u16_to_f32 : u16_swap, NULL);
     }
 }
 
 static void fills_every_place_and_no_other(void **state) {
     (void)state;
-    static uint8_t want[DST_NBYTES];
-    static uint8_t have[DST_NBYTES];
-    static uint8_t src[MAX_ITEMS * 16];
+    static uint8_t items[MAX_ITEMS * 16];
     for (int c = 0; c < CASES; c++) {
-        uint64_t itemsize = 1 + rnd(16);
         uint8_t item[16];
-        for (size_t i = 0; i < sizeof item; i++) {
-            item[i] = (uint8_t)rnd(256);
-        }
+        hr_dtype t = hr__dtype(HR_KIND_VOID, 1 + rnd(16));
+        randomize(item, sizeof item);
         for (size_t i = 0; i < MAX_ITEMS; i++) {
-            memcpy(src + i * itemsize, item, itemsize);
+            memcpy(items + i * t.itemsize, item, t.itemsize);
         }
-        sample s;
-        make_sample(&s, itemsize);
-        memset(want, 0xAA, sizeof want);
-        memset(have, 0xAA, sizeof have);
-        evaluate(&s, want, src, itemsize, itemsize, NULL);
-        hr_dtype t = hr__dtype(HR_KIND_VOID, itemsize);
-        hr__copy copy;
-        hr__copy_from_use(s.use, itemsize, &copy);
-        hr__scatter_fill(&copy, have, &t, item, &t);
-        assert_memory_equal(want, have, sizeof want);
-        free(s.use);
+        try_one(&t, items, &t, NULL, item);
     }
 }
 

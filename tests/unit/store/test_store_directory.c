@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "store/store.h"
+#include "names.h"
 
 static char root[4096]; /* absolute, fresh for each test */
 static hr_store *store;
@@ -286,27 +286,8 @@ static void versions_follow_the_bytes(void **state) {
     hr__object_close(o);
 }
 
-typedef struct names {
-    char text[512];
-    int left; /* refuse after so many */
-} names;
-
-static bool add_name(void *user, const char *name, bool is_prefix) {
-    names *n = user;
-    if (n->left-- == 0) {
-        return false;
-    }
-    size_t used = strlen(n->text);
-    (void)snprintf(n->text + used, sizeof n->text - used, "%s%s;", name,
-                   is_prefix ? "/" : "");
-    return true;
-}
-
 static hr_status list(const char *prefix, names *n, hr_error *err) {
-    n->text[0] = '\0';
-    n->left = 100;
-    hr__list_sink sink = {.user = n, .entry = add_name};
-    return hr__store_list(store, prefix, &sink, err);
+    return list_names(store, prefix, 100, n, err);
 }
 
 static void lists_name_what_can_be_opened(void **state) {
@@ -341,9 +322,7 @@ static void lists_name_what_can_be_opened(void **state) {
     assert_string_equal(err.key, "g/file");
     assert_int_equal(list("..", &n, NULL), HR_ERR_ARGUMENT);
     assert_int_equal(list("g/", &n, NULL), HR_ERR_ARGUMENT);
-    hr__list_sink sink = {.user = &n, .entry = add_name};
-    n.left = 2;
-    assert_int_equal(hr__store_list(store, "g", &sink, NULL), HR_ERR_MEMORY);
+    assert_int_equal(list_names(store, "g", 1, &n, NULL), HR_ERR_MEMORY);
 }
 
 static void the_store_keeps_its_directory(void **state) {

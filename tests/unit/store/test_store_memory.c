@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "store/store.h"
+#include "names.h"
 
 #include "../tsan.h"
 
@@ -99,29 +99,9 @@ static void thousands_of_keys_are_kept_apart(void **state) {
     }
 }
 
-typedef struct names {
-    char text[512];
-    int left; /* refuse after so many */
-} names;
-
-static bool add_name(void *user, const char *name, bool is_prefix) {
-    names *n = user;
-    if (n->left-- == 0) {
-        return false;
-    }
-    size_t used = strlen(n->text);
-    (void)snprintf(n->text + used, sizeof n->text - used, "%s%s;", name,
-                   is_prefix ? "/" : "");
-    hr__object *o = NULL; /* a sink may use the store */
-    (void)hr__store_open(store, name, &o, NULL);
-    hr__object_close(o);
-    return true;
-}
-
 static void assert_list(const char *prefix, const char *want) {
-    names n = {.left = 100};
-    hr__list_sink sink = {.user = &n, .entry = add_name};
-    assert_int_equal(hr__store_list(store, prefix, &sink, NULL), HR_OK);
+    names n;
+    assert_int_equal(list_names(store, prefix, 100, &n, NULL), HR_OK);
     assert_string_equal(n.text, want);
 }
 
@@ -144,10 +124,9 @@ static void lists_name_each_child_once(void **state) {
     assert_list("g/a/c/0", "0;1;");
     assert_list("g/a/c/0/0", "");
     assert_list("absent", "");
-    names n = {.left = 1};
-    hr__list_sink sink = {.user = &n, .entry = add_name};
-    assert_int_equal(hr__store_list(store, "g", &sink, NULL), HR_ERR_MEMORY);
-    assert_int_equal(hr__store_list(store, "g//a", &sink, NULL), HR_ERR_ARGUMENT);
+    names n;
+    assert_int_equal(list_names(store, "g", 1, &n, NULL), HR_ERR_MEMORY);
+    assert_int_equal(list_names(store, "g//a", 1, &n, NULL), HR_ERR_ARGUMENT);
 }
 
 /* Runs out of memory after some allocations, and counts what is alive. */
@@ -281,9 +260,8 @@ static int use_in_child(void) {
         }
         hr__object_close(o);
     }
-    names n = {.left = 1 << 20};
-    hr__list_sink sink = {.user = &n, .entry = add_name};
-    if (hr__store_list(store, "", &sink, NULL) != HR_OK ||
+    names n;
+    if (list_names(store, "", 1 << 20, &n, NULL) != HR_OK ||
         strstr(n.text, "child/;") == NULL) {
         return 3;
     }
