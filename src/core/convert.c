@@ -10,6 +10,9 @@
 #include "core/dtype.h"
 #include "core/dtype_swap.h"
 
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "the library takes its host to be little-endian");
+
 #define BLOCK 256 /* items */
 #define MAX_STEPS 6
 #define MAX_ITEM 16
