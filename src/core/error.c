@@ -51,6 +51,34 @@ static void start(hr_error *err, hr_status status, int os_errno) {
     }
 }
 
+/* Bytes of the UTF-8 character at p that a terminal may show, 0 where there is none. */
+static size_t printable(const unsigned char *p) {
+    if (p[0] < 0x80) {
+        return p[0] >= 0x20 && p[0] != 0x7F;
+    }
+    size_t n = p[0] >= 0xF0 ? 4 : p[0] >= 0xE0 ? 3 : 2;
+    if (p[0] < 0xC2 || p[0] > 0xF4 || (p[0] == 0xC2 && p[1] < 0xA0)) {
+        return 0;
+    }
+    for (size_t i = 1; i < n; i++) {
+        if ((p[i] & 0xC0) != 0x80) {
+            return 0;
+        }
+    }
+    return n;
+}
+
+/* One line of text, whatever a name in a document holds, and wherever it was cut. */
+static void make_line(char *text) {
+    for (unsigned char *p = (unsigned char *)text; *p != '\0';) {
+        size_t n = printable(p);
+        if (n == 0) {
+            *p = '?';
+        }
+        p += n + (n == 0);
+    }
+}
+
 #undef hr__fail
 #undef hr__fail_errno
 #undef hr__fail_memory
@@ -63,6 +91,7 @@ hr_status hr__fail(hr_error *err, hr_status status, const char *fmt, ...) {
             va_start(args, fmt);
             (void)vsnprintf(err->message, sizeof err->message, fmt, args);
             va_end(args);
+            make_line(err->message);
         }
     }
     return status;
@@ -84,6 +113,7 @@ hr_status hr__fail_errno(hr_error *err, hr_status status, int os_errno, const ch
                 (void)snprintf(err->message + n, sizeof err->message - (size_t)n, ": %s",
                                reason);
             }
+            make_line(err->message);
         }
     }
     return status;
@@ -108,6 +138,7 @@ void hr__error_add_device_code(hr_error *err, int32_t code) {
 void hr__error_add_codec(hr_error *err, const char *codec) {
     if (err != NULL && HAS(err, codec)) {
         fill_text(err->codec, sizeof err->codec, codec);
+        make_line(err->codec);
     }
 }
 
