@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/lock.h"
 
 /* Beyond this a floating literal may have been rounded: no longer an exact integer. */
 #define LARGEST_EXACT_DOUBLE 9007199254740992.0 /* 2^53 */
@@ -65,14 +66,22 @@ static size_t find_irregular(const char *text, size_t n, size_t i) {
     return NONE;
 }
 
+/* json-c changes the locale of the thread meanwhile, under a lock of the process. */
+static json_object *feed(json_tokener *tok, const char *text, int nbytes) {
+    hr__fork_hold_off();
+    json_object *value = json_tokener_parse_ex(tok, text, nbytes);
+    hr__fork_let_go();
+    return value;
+}
+
 /* One run of the parser; where it stopped in *end. */
 static enum json_tokener_error parse(json_tokener *tok, const char *text, size_t nbytes,
                                      json_object **out, size_t *end) {
-    json_object *value = json_tokener_parse_ex(tok, text, (int)nbytes);
+    json_object *value = feed(tok, text, (int)nbytes);
     enum json_tokener_error e = json_tokener_get_error(tok);
     *end = json_tokener_get_parse_end(tok);
     if (e == json_tokener_continue) { /* a bare number ends only with the document */
-        value = json_tokener_parse_ex(tok, "", 1);
+        value = feed(tok, "", 1);
         e = json_tokener_get_error(tok);
         e = e == json_tokener_continue ? json_tokener_error_parse_eof : e;
     }

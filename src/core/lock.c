@@ -3,22 +3,52 @@
 
 #include <sched.h>
 
-/* The library's one process-wide variable: a property of the process. It changes only in
- * a child, while that has a single thread. */
+/* The library's process-wide variables: both are about the process. The number changes
+ * only in a child, while that has a single thread. */
 static _Atomic uint64_t fork_generation = 1;
+static pthread_rwlock_t forks; /* fork() takes it for writing */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void count_fork(void) {
+static void init_forks(void) {
+    pthread_rwlockattr_t attr;
+    (void)pthread_rwlockattr_init(&attr);
+    /* a fork shall not wait for those that come after it */
+    (void)pthread_rwlockattr_setkind_np(&attr,
+                                        PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    (void)pthread_rwlock_init(&forks, &attr);
+    (void)pthread_rwlockattr_destroy(&attr);
+}
+
+static void before_fork(void) {
+    (void)pthread_rwlock_wrlock(&forks);
+}
+
+static void after_fork(void) {
+    (void)pthread_rwlock_unlock(&forks);
+}
+
+static void after_fork_in_child(void) {
     (void)atomic_fetch_add_explicit(&fork_generation, 1, memory_order_relaxed);
+    init_forks(); /* its holder has another thread number here */
 }
 
 static void watch_forks(void) {
-    (void)pthread_atfork(NULL, NULL, count_fork);
+    init_forks();
+    (void)pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
 uint64_t hr__fork_generation(void) {
     (void)pthread_once(&once, watch_forks);
     return atomic_load_explicit(&fork_generation, memory_order_relaxed);
+}
+
+void hr__fork_hold_off(void) {
+    (void)pthread_once(&once, watch_forks);
+    (void)pthread_rwlock_rdlock(&forks);
+}
+
+void hr__fork_let_go(void) {
+    (void)pthread_rwlock_unlock(&forks);
 }
 
 void hr__lock_init(hr__lock *lock) {

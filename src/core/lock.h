@@ -16,6 +16,11 @@
  * at 1. Cheap (no system call). */
 uint64_t hr__fork_generation(void);
 
+/* fork() waits until no thread is between these two. For calls into libraries that take
+ * process-wide locks, which a child would find held for ever. Not nested. */
+void hr__fork_hold_off(void);
+void hr__fork_let_go(void);
+
 typedef enum hr__lock_state {
     HR__LOCK_USUAL = 0,
     HR__LOCK_FORKED, /* first time in this process; what it guards is whole */

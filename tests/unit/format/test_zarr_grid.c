@@ -174,6 +174,27 @@ static void chains_are_made_by_many_threads(void **state) {
     zarr_close(&o);
 }
 
+static void many_shapes_keep_theirs(void **state) {
+    (void)state;
+    enum { N = 5000 };
+    static const hr__chain *chains[N];
+    zarr_opened o;
+    ZARR_V3(&o, "shape", "[6]", "chunk_grid", RECTILINEAR("[[1,2,3]]"));
+    zarr_assert_ok(&o);
+    const hr__array *a = &o.node.array;
+    for (int64_t i = 0; i < 2 * N; i++) {
+        const int64_t shape[] = {1 + i % N};
+        const hr__chain *chain;
+        assert_int_equal(a->chain_for(a, shape, &chain, NULL), HR_OK);
+        assert_int_equal(chain->decoded.shape[0], shape[0]);
+        if (i < N) {
+            chains[i] = chain;
+        }
+        assert_ptr_equal(chain, chains[i % N]);
+    }
+    zarr_close(&o);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_forms_of_the_specification_are_read),
@@ -182,6 +203,7 @@ int main(void) {
         cmocka_unit_test(wrong_edges_are_named),
         cmocka_unit_test(each_shape_has_its_own_chain),
         cmocka_unit_test(chains_are_made_by_many_threads),
+        cmocka_unit_test(many_shapes_keep_theirs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
