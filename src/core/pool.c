@@ -141,20 +141,20 @@ static void run_pieces(hr__pool *pool, hr__job *job, void *worker) {
 static void *thread_main(void *arg) {
     hr__pool *pool = arg;
     void *worker = NULL;
-    bool starved = false; /* no memory for a worker: others do what is queued now */
     acquire(pool);
     while (!pool->stopping) {
-        if (pool->first == NULL || starved) {
+        if (pool->first == NULL) {
             pool->nsleeping++;
             hr__lock_wait(&pool->lock, &pool->work);
             pool->nsleeping--;
-            starved = false;
-        } else if (worker == NULL) {
+            continue;
+        }
+        if (worker == NULL) {
             hr__lock_release(&pool->lock);
             worker = pool->hooks.worker_create(pool->hooks.user);
             acquire(pool);
-            starved = worker == NULL;
-        } else {
+        }
+        if (pool->first != NULL) {
             run_pieces(pool, pool->first, worker);
         }
     }
@@ -194,13 +194,15 @@ static void announce(hr__pool *pool, hr__job *job) {
     }
 }
 
-void hr__pool_submit(hr__pool *pool, hr__job *job) {
+bool hr__pool_submit(hr__pool *pool, hr__job *job) {
     acquire(pool);
     job->generation = pool->generation;
     job->wakes = job->helpers = 0;
     job->queued = false;
     announce(pool, job);
+    bool has_threads = pool->nstarted > 0;
     hr__lock_release(&pool->lock);
+    return has_threads;
 }
 
 /* A job of the parent process has nothing to do with the pool of this one. */
@@ -229,7 +231,7 @@ static spare *new_spare(hr__pool *pool) {
     return s;
 }
 
-bool hr__pool_help(hr__pool *pool, hr__job *job) {
+void hr__pool_help(hr__pool *pool, hr__job *job) {
     acquire(pool);
     spare *s = pool->spares;
     if (s != NULL) {
@@ -239,15 +241,14 @@ bool hr__pool_help(hr__pool *pool, hr__job *job) {
         s = new_spare(pool);
         acquire(pool);
     }
+    if (is_ours(pool, job)) {
+        run_pieces(pool, job, s != NULL ? s->worker : NULL);
+    }
     if (s != NULL) {
-        if (is_ours(pool, job)) {
-            run_pieces(pool, job, s->worker);
-        }
         s->next = pool->spares;
         pool->spares = s;
     }
     hr__lock_release(&pool->lock);
-    return s != NULL;
 }
 
 void hr__pool_retire(hr__pool *pool, hr__job *job) {

@@ -13,7 +13,8 @@ typedef struct hr__pool hr__pool;
 /* A job is work that any number of threads can help with. The owner sets run and wanted
  * and keeps the job alive until it has been retired. */
 typedef struct hr__job {
-    /* Do one piece of the job; worker is the helping thread's own state. Returns false
+    /* Do one piece of the job; worker is the helping thread's own state, or NULL where
+     * there was no memory for one: the piece is to be done all the same. Returns false
      * when there is nothing (more) to begin: the pool then forgets the job. Called from
      * many threads at once. It may not retire its own job or destroy the pool. */
     bool (*run)(struct hr__job *job, void *worker);
@@ -29,7 +30,8 @@ typedef struct hr__job {
 /* Per-thread state made on a thread's first job and destroyed with it. */
 typedef struct hr__pool_hooks {
     void *user;
-    void *(*worker_create)(void *user); /* NULL = no memory: the thread retries later */
+    void *(*worker_create)(
+        void *user); /* NULL = no memory: tried again at the next job */
     void (*worker_destroy)(void *user, void *worker);
 } hr__pool_hooks;
 
@@ -38,15 +40,14 @@ hr__pool *hr__pool_create(const hr_allocator *a, uint32_t nthreads, hr__pool_hoo
 /* Joins the threads (in a forked child: there are none to join). No job may be queued. */
 void hr__pool_destroy(hr__pool *pool);
 
-/* Queue a job: threads run it until its run() returns false. If no thread can be
- * started, helping (below) still completes it. */
-void hr__pool_submit(hr__pool *pool, hr__job *job);
+/* Queue a job: threads run it until its run() returns false. False: there is no thread,
+ * and none can be started; only helping (below) completes it. */
+bool hr__pool_submit(hr__pool *pool, hr__job *job);
 /* Wake threads for a queued-or-forgotten job that has new pieces; queues it again. */
 void hr__pool_notify(hr__pool *pool, hr__job *job);
 /* Run pieces of this job on the calling thread until run() returns false. Uses a spare
- * worker state, so it costs no allocation once warm. False: there was no memory for a
- * worker state, and nothing was run. */
-bool hr__pool_help(hr__pool *pool, hr__job *job);
+ * worker state, so it costs no allocation once warm. */
+void hr__pool_help(hr__pool *pool, hr__job *job);
 /* Forget the job and wait until no thread is inside its run(). After this the job's
  * memory may be freed. */
 void hr__pool_retire(hr__pool *pool, hr__job *job);

@@ -53,6 +53,13 @@ static void complete(hr__run *run) {
 /* One piece of work: a range if there is one, so that few objects are open at a time,
  * else the next object. */
 static bool run_piece(hr__job *job, void *worker) {
+    if (worker == NULL) { /* no memory for a pooled state: one for this piece */
+        hr__worker own;
+        hr__worker_init(&own, &((hr__run *)job)->context->allocator);
+        bool more = run_piece(job, &own);
+        hr__worker_free(&own);
+        return more;
+    }
     hr__run *run = (hr__run *)job;
     hr__opened *opened = NULL;
     const hr__range *range = NULL;
@@ -172,8 +179,8 @@ hr_status hr__run_start(hr__run *run, void *stream, hr_error *err) {
     run->next_object = run->plan.objects;
     if (run->next_object == NULL) {
         atomic_store(&run->done, true);
-    } else {
-        hr__pool_submit(run->context->pool, &run->job);
+    } else if (!hr__pool_submit(run->context->pool, &run->job)) {
+        hr__pool_help(run->context->pool, &run->job); /* or polling would never end */
     }
     return HR_OK;
 }
@@ -190,29 +197,20 @@ static struct timespec deadline_after(int64_t timeout_ns) {
     return t;
 }
 
-/* Sleep until done or until there is work to help with; false once the time is up. */
+/* Sleep until done or, without a deadline, until there is work to help with; false once
+ * the time is up. */
 static bool sleep_for_change(hr__run *run, int64_t timeout_ns,
                              const struct timespec *deadline) {
     int rc = 0;
+    bool helps = timeout_ns < 0;
     pthread_mutex_lock(&run->lock);
-    while (rc != ETIMEDOUT && !atomic_load(&run->done) && run->ready == NULL &&
-           run->next_object == NULL) {
-        rc = timeout_ns < 0 ? pthread_cond_wait(&run->changed, &run->lock)
-                            : pthread_cond_timedwait(&run->changed, &run->lock, deadline);
+    while (rc != ETIMEDOUT && !atomic_load(&run->done) &&
+           !(helps && (run->ready != NULL || run->next_object != NULL))) {
+        rc = helps ? pthread_cond_wait(&run->changed, &run->lock)
+                   : pthread_cond_timedwait(&run->changed, &run->lock, deadline);
     }
     pthread_mutex_unlock(&run->lock);
     return rc != ETIMEDOUT;
-}
-
-/* Without memory for a pooled state, work with one of our own for the time being. */
-static void help(hr__run *run) {
-    if (!hr__pool_help(run->context->pool, &run->job)) {
-        hr__worker own;
-        hr__worker_init(&own, &run->context->allocator);
-        while (run_piece(&run->job, &own)) {
-        }
-        hr__worker_free(&own);
-    }
 }
 
 hr_status hr__run_wait(hr__run *run, int64_t timeout_ns, hr_error *err) {
@@ -225,7 +223,7 @@ hr_status hr__run_wait(hr__run *run, int64_t timeout_ns, hr_error *err) {
     }
     while (!atomic_load(&run->done)) {
         if (timeout_ns < 0) { /* a piece may take long: help only without a deadline */
-            help(run);
+            hr__pool_help(run->context->pool, &run->job);
         }
         if (!atomic_load(&run->done) && !sleep_for_change(run, timeout_ns, &deadline)) {
             return hr__fail(err, HR_ERR_TIMEOUT, "the batch is not done yet");
