@@ -69,6 +69,22 @@ static bool add_member(hr_member_list *list, const char *path, hr_node_kind kind
     return true;
 }
 
+/* What the documents of a directory make it. They are read into memory of their own:
+ * those of a large group together may be more than anyone has. */
+static hr_status probe(lister *l, const char *prefix, const char *name,
+                       hr_node_kind *kind) {
+    hr__arena arena;
+    hr__arena_init(&arena, l->store->allocator);
+    hr__doc_source docs = hr__node_documents(l->store);
+    const char *full =
+        hr__arena_printf(&arena, "%s%s%s", prefix, prefix[0] != '\0' ? "/" : "", name);
+    hr_status status = full == NULL
+                           ? hr__fail_memory(l->err, strlen(name))
+                           : hr__zarr_probe_kind(&docs, full, &arena, kind, l->err);
+    hr__arena_free(&arena);
+    return status;
+}
+
 static hr_status list_below(lister *l, const char *root, const char *relative,
                             int depth) {
     hr__arena *arena = &l->list->arena;
@@ -80,18 +96,15 @@ static hr_status list_below(lister *l, const char *root, const char *relative,
         return hr__fail_memory(l->err, strlen(relative));
     }
     HR__TRY(hr__store_list(l->store, prefix, &sink, l->err));
-    hr__doc_source docs = hr__node_documents(l->store);
     for (size_t i = 0; i < found.n; i++) {
         const char *name = found.names[i];
         const char *path = hr__arena_printf(arena, "%s%s%s", relative,
                                             relative[0] != '\0' ? "/" : "", name);
-        const char *full =
-            hr__arena_printf(arena, "%s%s%s", prefix, prefix[0] != '\0' ? "/" : "", name);
         hr_node_kind kind;
-        if (path == NULL || full == NULL) {
+        if (path == NULL) {
             return hr__fail_memory(l->err, strlen(name));
         }
-        hr_status status = hr__zarr_probe_kind(&docs, full, arena, &kind, l->err);
+        hr_status status = probe(l, prefix, name, &kind);
         if (status == HR_ERR_NOT_FOUND) {
             continue; /* chunks, or something else's directory */
         }
@@ -149,11 +162,11 @@ hr_status hr_node_list(const hr_node *group, int32_t recursive, hr_member_list *
 }
 
 size_t hr_member_list_size(const hr_member_list *list) {
-    return list->n;
+    return list != NULL ? list->n : 0;
 }
 
 hr_member hr_member_list_get(const hr_member_list *list, size_t i) {
-    return i < list->n ? list->members[i] : (hr_member){0};
+    return i < hr_member_list_size(list) ? list->members[i] : (hr_member){0};
 }
 
 void hr_member_list_free(hr_member_list *list) {

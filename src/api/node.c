@@ -58,6 +58,17 @@ static void finish_array(hr_node *node) {
     hr__array_split_raw(a, SPLIT_NBYTES);
 }
 
+/* Who keeps the consolidated metadata that a group looks into: itself, or the one that
+ * it holds. Never a chain, which would end by recursion. */
+static hr_node *owner_of_consolidated(hr_node *group) {
+    if (group == NULL || group->zarr.consolidated == NULL) {
+        return NULL;
+    }
+    hr_node *above = group->parent;
+    return above != NULL && above->zarr.consolidated == group->zarr.consolidated ? above
+                                                                                 : group;
+}
+
 static hr_status node_open(hr_store *store, hr_node *parent, const char *path,
                            const hr_open_options *options, hr_node **out, hr_error *err) {
     hr_node *node = hr__calloc(store->allocator, sizeof *node);
@@ -66,7 +77,7 @@ static hr_status node_open(hr_store *store, hr_node *parent, const char *path,
     }
     atomic_init(&node->refs, 1);
     node->store = hr_store_ref(store);
-    node->parent = hr_node_ref(parent);
+    node->parent = hr_node_ref(owner_of_consolidated(parent));
     node->options = *options;
     hr__arena_init(&node->arena, store->allocator);
     node->url = hr__arena_printf(&node->arena, "%s%s%s", store->url,
@@ -146,11 +157,14 @@ static int hex_digit(char c) {
                                         : -1;
 }
 
+#define SCHEME_CHARACTERS                                                                \
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-."
+
 /* Path of a file URL: %XX decoded. A URL without scheme is a path as it is. */
 static hr_status path_from_url(const char *url, hr__arena *arena, const char **path,
                                hr_error *err) {
-    const char *scheme_end = strstr(url, "://");
-    if (scheme_end == NULL) {
+    const char *scheme_end = url + strspn(url, SCHEME_CHARACTERS);
+    if (scheme_end == url || strncmp(scheme_end, "://", 3) != 0) {
         *path = url;
         return HR_OK;
     }
@@ -167,7 +181,11 @@ static hr_status path_from_url(const char *url, hr__arena *arena, const char **p
     *path = text;
     for (; *p != '\0'; p++) {
         if (p[0] == '%' && hex_digit(p[1]) >= 0 && hex_digit(p[2]) >= 0) {
-            *text++ = (char)(hex_digit(p[1]) * 16 + hex_digit(p[2]));
+            *text = (char)(hex_digit(p[1]) * 16 + hex_digit(p[2]));
+            if (*text++ == '\0') { /* the rest would go unread */
+                return hr__fail(err, HR_ERR_ARGUMENT, "the URL has a %%00 at byte %zu",
+                                (size_t)(p - url));
+            }
             p += 2;
         } else {
             *text++ = *p;
@@ -240,6 +258,9 @@ hr_status hr_node_describe(const hr_node *node, hr_node_info *info, hr_error *er
 hr_status hr_node_chunk_extent(const hr_node *node, int32_t axis, int64_t i,
                                int64_t *start, int64_t *count, hr_error *err) {
     HR__TRY(hr__node_check(node, HR_NODE_ARRAY, err));
+    if (start == NULL || count == NULL) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "start or count is NULL");
+    }
     const hr__array *a = &node->zarr.array;
     if (axis < 0 || axis >= a->ndim || i < 0 || i >= node->grid_shape[axis]) {
         return hr__fail(err, HR_ERR_SELECTION, "no chunk %" PRId64 " along axis %d", i,

@@ -11,8 +11,7 @@
 struct hr_node {
     atomic_uint refs;
     hr_store *store; /* held; it holds the context */
-    hr_node *parent; /* held when opened through a group: its consolidated metadata is
-                        looked into */
+    hr_node *parent; /* held: the group whose consolidated metadata it came through */
     hr_open_options options;
     hr__arena arena; /* all below */
     const char *url;

@@ -35,6 +35,17 @@ static hr_status fail_io(hr_error *err, int os_errno, const char *what) {
     return hr__fail_errno(err, s, os_errno, "%s", what);
 }
 
+/* Where a key is not there: is it, or has somebody removed the whole directory? Then
+ * nothing is known of the key, and it must not count as absent. */
+static hr_status fail_open(const directory *d, int os_errno, const char *what,
+                           hr_error *err) {
+    struct stat st;
+    if (os_errno == ENOENT && fstat(d->fd, &st) == 0 && st.st_nlink == 0) {
+        return hr__fail(err, HR_ERR_IO, "the store's directory has been removed");
+    }
+    return fail_io(err, os_errno, what);
+}
+
 static int open_retrying(int fd, const char *path, int flags) {
     int r;
     do {
@@ -83,10 +94,10 @@ static hr_status check_file(int fd, struct stat *st, hr_error *err) {
 static hr_status directory_open(hr_store *self, const char *key, hr__object **out,
                                 hr_error *err) {
     /* O_NONBLOCK: the open of a FIFO shall not wait for a writer */
-    int fd =
-        open_retrying(((directory *)self)->fd, key, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    const directory *d = (directory *)self;
+    int fd = open_retrying(d->fd, key, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
-        return fail_io(err, errno, "cannot open the file");
+        return fail_open(d, errno, "cannot open the file", err);
     }
     struct stat st;
     hr_status s = check_file(fd, &st, err);
@@ -145,32 +156,62 @@ static void directory_close(hr__object *object) {
 
 typedef enum entry_kind { ENTRY_OTHER, ENTRY_FILE, ENTRY_DIRECTORY } entry_kind;
 
-static entry_kind kind_of(int fd, const struct dirent *e) {
+/* A directory while it is listed. */
+typedef struct listing {
+    const directory *store;
+    const char *prefix;
+    DIR *dir;
+} listing;
+
+static bool is_same_file(int fd, const char *path, const struct stat *st) {
+    struct stat other;
+    return fstatat(fd, path, &other, 0) == 0 && other.st_dev == st->st_dev &&
+           other.st_ino == st->st_ino;
+}
+
+/* Does a link lead back to the directory that is listed, or to one above it in the store?
+ * Whoever follows it comes round and round. */
+static bool leads_back(const listing *l, const struct stat *st) {
+    char path[HR__KEY_MAX + 1];
+    (void)snprintf(path, sizeof path, "%s", l->prefix);
+    for (char *end; path[0] != '\0'; *end = '\0') {
+        if (is_same_file(l->store->fd, path, st)) {
+            return true;
+        }
+        end = strrchr(path, '/');
+        end = end != NULL ? end : path;
+    }
+    return is_same_file(l->store->fd, ".", st);
+}
+
+static entry_kind kind_of(const listing *l, const struct dirent *e) {
     if (e->d_type != DT_UNKNOWN && e->d_type != DT_LNK) {
         return e->d_type == DT_DIR   ? ENTRY_DIRECTORY
                : e->d_type == DT_REG ? ENTRY_FILE
                                      : ENTRY_OTHER;
     }
     struct stat st;
-    if (fstatat(fd, e->d_name, &st, 0) != 0) {
+    if (fstatat(dirfd(l->dir), e->d_name, &st, 0) != 0) {
         /* Who opens it shall hear why; a link that leads nowhere is just absent. */
         return errno == ENOENT ? ENTRY_OTHER : ENTRY_FILE;
     }
-    return S_ISDIR(st.st_mode)   ? ENTRY_DIRECTORY
-           : S_ISREG(st.st_mode) ? ENTRY_FILE
-                                 : ENTRY_OTHER;
+    if (S_ISDIR(st.st_mode)) {
+        return leads_back(l, &st) ? ENTRY_OTHER : ENTRY_DIRECTORY;
+    }
+    return S_ISREG(st.st_mode) ? ENTRY_FILE : ENTRY_OTHER;
 }
 
-static hr_status list_entries(DIR *dir, const hr__list_sink *sink, hr_error *err) {
+static hr_status list_entries(const listing *l, const hr__list_sink *sink,
+                              hr_error *err) {
     while (true) {
         errno = 0;
-        const struct dirent *e = readdir(dir);
+        const struct dirent *e = readdir(l->dir);
         if (e == NULL) {
             return errno == 0 ? HR_OK
                               : hr__fail_errno(err, HR_ERR_IO, errno,
                                                "cannot list the directory");
         }
-        entry_kind kind = kind_of(dirfd(dir), e);
+        entry_kind kind = kind_of(l, e);
         if (kind != ENTRY_OTHER &&
             !sink->entry(sink->user, e->d_name, kind == ENTRY_DIRECTORY)) {
             return hr__fail(err, HR_ERR_MEMORY, "no memory for the list");
@@ -180,21 +221,19 @@ static hr_status list_entries(DIR *dir, const hr__list_sink *sink, hr_error *err
 
 static hr_status directory_list(hr_store *self, const char *prefix,
                                 const hr__list_sink *sink, hr_error *err) {
-    int fd = open_retrying(((directory *)self)->fd, prefix[0] == '\0' ? "." : prefix,
+    listing l = {.store = (directory *)self, .prefix = prefix};
+    int fd = open_retrying(l.store->fd, prefix[0] == '\0' ? "." : prefix,
                            O_RDONLY | O_DIRECTORY);
-    if (fd < 0 && errno == ENOENT) {
-        return HR_OK;
-    }
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (dir == NULL) {
-        hr_status s = fail_io(err, errno, "cannot open the directory");
+    l.dir = fd < 0 ? NULL : fdopendir(fd);
+    if (l.dir == NULL) {
+        hr_status s = fail_open(l.store, errno, "cannot open the directory", err);
         if (fd >= 0) {
             (void)close(fd);
         }
-        return s;
+        return s == HR_ERR_NOT_FOUND ? HR_OK : s;
     }
-    hr_status s = list_entries(dir, sink, err);
-    (void)closedir(dir);
+    hr_status s = list_entries(&l, sink, err);
+    (void)closedir(l.dir);
     return s;
 }
 
