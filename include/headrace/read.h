@@ -102,12 +102,13 @@ HR_API HR_NODISCARD hr_status hr_read_submit(hr_context *context,
  * of the first request, by number, that failed. Any thread. */
 HR_API HR_NODISCARD hr_status hr_batch_wait(hr_batch *batch, int64_t timeout_ns,
                                             hr_error *err);
-/* 1 when done, 0 when not. */
+/* 1 when done, 0 when not. In a forked child: 1. */
 HR_API int hr_batch_poll(hr_batch *batch);
 /* Stop early: chunks not yet begun are dropped; those requests get HR_ERR_CANCELLED.
  * Returns at once; wait for the batch before touching the destinations. */
 HR_API void hr_batch_cancel(hr_batch *batch);
-/* Status (and error) of request i once the batch is done. */
+/* Status (and error) of request i once the batch is done; HR_ERR_TIMEOUT before,
+ * HR_ERR_FORKED in a forked child. */
 HR_API HR_NODISCARD hr_status hr_batch_error(hr_batch *batch, size_t i, hr_error *err);
 
 typedef struct hr_batch_stats {

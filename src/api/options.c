@@ -5,6 +5,9 @@
 
 #include "core/error.h"
 
+/* No version's struct comes near it: such a size was never set. */
+#define STRUCT_MAX_NBYTES 4096
+
 hr_status hr__options_read(void *known, size_t known_nbytes, const void *given,
                            const char *what, hr_error *err) {
     if (given == NULL) {
@@ -12,7 +15,7 @@ hr_status hr__options_read(void *known, size_t known_nbytes, const void *given,
     }
     uint32_t size;
     memcpy(&size, given, sizeof size);
-    if (size < sizeof size) {
+    if (size < sizeof size || size > STRUCT_MAX_NBYTES) {
         return hr__fail(err, HR_ERR_ARGUMENT, "%s: struct_size is %u", what, size);
     }
     const uint8_t *bytes = given;

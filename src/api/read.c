@@ -4,7 +4,7 @@
 
 #include "api/node.h"
 #include "api/options.h"
-#include "core/checked.h"
+#include "api/request.h"
 #include "exec/run.h"
 
 struct hr_batch {
@@ -26,65 +26,10 @@ hr_status hr_selection_shape(const hr_node *array, const hr_selection *selection
         array->zarr.is_rectilinear ? NULL : array->zarr.chunk_shape, ndim, shape, err);
 }
 
-/* Requests of a caller compiled against another version lie further apart, or closer. */
-static hr_status read_request(const hr_request *requests, size_t i, hr_request *r,
-                              hr_error *err) {
-    const uint8_t *first = (const uint8_t *)requests;
-    *r = HR_REQUEST_INIT;
-    return hr__options_read(r, sizeof *r, first + i * (size_t)requests->struct_size,
-                            "hr_request", err);
-}
-
-static hr_status check_dtype(const hr_request *r, const hr__array *a, size_t i,
-                             hr_error *err) {
-    const hr_dtype *to = &r->dst.dtype;
-    if (hr__dtype_same_kind(to, &a->dtype)) {
-        return HR_OK;
-    }
-    bool can_cast = hr__dtype_is_number(to) && hr__dtype_is_number(&a->dtype);
-    if (r->allow_cast && can_cast) {
-        return HR_OK;
-    }
-    char have[64];
-    char want[64];
-    (void)hr_dtype_format(&a->dtype, have, sizeof have);
-    (void)hr_dtype_format(to, want, sizeof want);
-    return hr__fail(err, HR_ERR_DTYPE, "request %zu: array is %s, destination is %s%s", i,
-                    have, want,
-                    can_cast ? " (set allow_cast to convert)" : ": no conversion");
-}
-
-static hr_status check_request(const hr_request *r, size_t i, hr_error *err) {
-    hr_status status = hr__node_check(r->array, HR_NODE_ARRAY, err);
-    if (status != HR_OK) {
-        return hr__fail(err, status, "request %zu: not an array", i);
-    }
-    const hr_tensor *t = &r->dst;
-    HR__TRY(check_dtype(r, &r->array->zarr.array, i, err));
-    if (t->ndim < 0 || t->ndim > HR_MAX_NDIM || (t->ndim > 0 && t->shape == NULL)) {
-        return hr__fail(err, HR_ERR_ARGUMENT, "request %zu: destination has ndim %d", i,
-                        t->ndim);
-    }
-    uint64_t nbytes;
-    if (!hr__shape_nbytes(t->ndim, t->shape, t->dtype.itemsize, &nbytes)) {
-        return hr__fail(err, HR_ERR_OVERFLOW, "request %zu: destination is too large", i);
-    }
-    if (t->data == NULL && nbytes > 0) {
-        return hr__fail(err, HR_ERR_ARGUMENT, "request %zu: destination is NULL", i);
-    }
-    bool on_host = t->device.type == 0 || t->device.type == HR_DEVICE_CPU;
-    if (!on_host && hr__dtype_is_vlen(&t->dtype)) {
-        return hr__fail(err, HR_ERR_UNSUPPORTED,
-                        "request %zu: variable-length elements go to host memory only",
-                        i);
-    }
-    return HR_OK;
-}
-
 static hr_status make_target(hr_batch *b, const hr_request *r, size_t i, hr_error *err) {
     hr__target *t = &b->run.targets[i];
     t->source = &r->array->source;
-    t->dtype = r->dst.dtype;
+    HR__TRY(hr__request_dtype(r, &b->run.arena, &t->dtype, err));
     t->data = r->dst.data;
     t->error = HR_ERROR_INIT;
     atomic_init(&t->status, HR_OK);
@@ -115,8 +60,8 @@ static hr_status prepare(hr_batch *b, const hr_request *requests, size_t n,
     b->run.ntargets = n;
     for (size_t i = 0; i < n; i++) {
         hr_request r;
-        HR__TRY(read_request(requests, i, &r, err));
-        HR__TRY(check_request(&r, i, err));
+        HR__TRY(hr__request_read(requests, i, &r, err));
+        HR__TRY(hr__request_check(&r, i, err));
         HR__TRY(make_target(b, &r, i, err));
         hr_selection *selection = hr__arena_copy(arena, &r.selection, sizeof r.selection);
         if (selection == NULL) {
@@ -186,17 +131,27 @@ hr_status hr_batch_wait(hr_batch *batch, int64_t timeout_ns, hr_error *err) {
     return hr__run_wait(&batch->run, timeout_ns, err);
 }
 
+/* Nothing will come of a batch of the parent process. */
+static bool is_forked(const hr_batch *batch) {
+    return batch->run.generation != hr__fork_generation();
+}
+
 int hr_batch_poll(hr_batch *batch) {
-    return atomic_load(&batch->run.done);
+    return batch == NULL || is_forked(batch) || atomic_load(&batch->run.done);
 }
 
 void hr_batch_cancel(hr_batch *batch) {
-    hr__run_cancel(&batch->run);
+    if (batch != NULL) {
+        hr__run_cancel(&batch->run);
+    }
 }
 
 hr_status hr_batch_error(hr_batch *batch, size_t i, hr_error *err) {
     if (batch == NULL || i >= batch->nrequests) {
         return hr__fail(err, HR_ERR_ARGUMENT, "no request %zu", i);
+    }
+    if (is_forked(batch)) {
+        return hr__fail(err, HR_ERR_FORKED, "the batch belongs to the parent process");
     }
     if (!atomic_load(&batch->run.done)) {
         return hr__fail(err, HR_ERR_TIMEOUT, "the batch is not done yet");

@@ -18,7 +18,22 @@ bool hr__dtype_is_vlen(const hr_dtype *t) {
 }
 
 bool hr__dtype_is_number(const hr_dtype *t) {
-    return t->kind >= HR_KIND_BOOL && t->kind <= HR_KIND_COMPLEX;
+    uint64_t n = t->itemsize;
+    switch (t->kind) {
+    case HR_KIND_BOOL:
+        return n == 1;
+    case HR_KIND_INT:
+    case HR_KIND_UINT:
+        return n == 1 || n == 2 || n == 4 || n == 8;
+    case HR_KIND_FLOAT:
+        return n == 2 || n == 4 || n == 8;
+    case HR_KIND_BFLOAT:
+        return n == 2;
+    case HR_KIND_COMPLEX:
+        return n == 8 || n == 16;
+    default:
+        return false;
+    }
 }
 
 static bool same(const hr_dtype *a, const hr_dtype *b, bool with_order);

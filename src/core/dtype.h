@@ -13,7 +13,7 @@ hr_dtype hr__dtype(hr_kind kind, uint64_t itemsize);
 bool hr__dtype_named(const char *name, hr_dtype *out);
 
 bool hr__dtype_is_vlen(const hr_dtype *t);
-/* Numbers and bool: what a cast accepts. */
+/* Numbers and bool, of a size that they have: what a cast accepts. */
 bool hr__dtype_is_number(const hr_dtype *t);
 
 /* Same type in memory: kind, size, byte order, unit, fields. */

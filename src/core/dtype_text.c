@@ -261,7 +261,11 @@ static void put_dtype(sink *s, const hr_dtype *t) {
 }
 
 size_t hr_dtype_format(const hr_dtype *dtype, char *text, size_t capacity) {
-    sink s = {.text = text, .capacity = capacity};
-    put_dtype(&s, dtype);
+    sink s = {.text = text, .capacity = text != NULL ? capacity : 0};
+    if (dtype != NULL) {
+        put_dtype(&s, dtype);
+    } else {
+        put(&s, "NULL");
+    }
     return s.used;
 }

@@ -62,7 +62,8 @@ static hr__index **bucket(hr__index_cache *c, const hr__index_key *k) {
 
 static bool same_key(const hr__index_key *a, const hr__index_key *b) {
     return a->source_id == b->source_id && a->outer == b->outer &&
-           a->offset == b->offset && a->level == b->level && a->version == b->version;
+           a->offset == b->offset && a->nbytes == b->nbytes && a->level == b->level &&
+           a->version == b->version;
 }
 
 static void use_link(hr__index_cache *c, hr__index *x) {

@@ -24,6 +24,7 @@ typedef struct hr__index_key {
     uint64_t source_id;
     uint64_t outer;   /* number of the outer chunk */
     uint64_t offset;  /* of the shard inside it */
+    uint64_t nbytes;  /* of the shard: where its index is */
     uint64_t level;   /* an inner shard may begin where its outer one does */
     uint64_t version; /* of the object; 0 = unknown: not kept */
 } hr__index_key;

@@ -59,12 +59,14 @@ static hr_status step_split(const hr__level *level, uint64_t i, hr__extent *at,
 static hr_status step_shard(walker *k, int32_t l, uint64_t i, hr__extent *at,
                             bool *missing, hr_error *err) {
     hr__index_cache *cache = k->run->context->indexes;
-    if (k->index[l] == NULL || k->shard[l].offset != at->offset) {
+    if (k->index[l] == NULL || k->shard[l].offset != at->offset ||
+        k->shard[l].nbytes != at->nbytes) {
         hr__index_release(cache, k->index[l]);
         k->index[l] = NULL;
         uint64_t nread = 0;
         hr__index_key key = k->key;
         key.offset = at->offset;
+        key.nbytes = at->nbytes;
         key.level = (uint64_t)l;
         HR__TRY(hr__index_load(cache, &key, &k->array->levels[l], k->object, *at,
                                k->run->skip_checksums, k->worker, &k->index[l], &nread,

@@ -129,6 +129,9 @@ static void copy_items(const hr__loop *l, int64_t k0, int64_t n, uint8_t *dst,
 static void transfer(const copier *c, uint8_t *dst, const uint8_t *src, int64_t n) {
     if (c->mode == SWAP) {
         hr__dtype_swap(c->from, dst, src, (uint64_t)n);
+        if (c->to->kind == HR_KIND_STRUCT) { /* little-endian now; each has its own way */
+            hr__dtype_swap(c->to, dst, dst, (uint64_t)n);
+        }
     } else {
         hr__dtype_convert(c->to, dst, c->from, src, (uint64_t)n);
     }
@@ -275,7 +278,7 @@ static copier choose(const hr_dtype *to, const hr_dtype *from) {
     copier c = {.to = to, .from = from, .itemsize = to->itemsize, .mode = COPY};
     if (!hr__dtype_same_kind(to, from)) {
         c.mode = CONVERT;
-    } else if (to->byte_order != from->byte_order && hr__dtype_needs_swap(to)) {
+    } else if (!hr__dtype_equal(to, from)) { /* in the order of bytes */
         c.mode = SWAP;
     }
     return c;
