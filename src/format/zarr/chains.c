@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "core/hash.h"
 #include "core/lock.h"
 #include "format/zarr/internal.h"
 
@@ -89,8 +90,7 @@ static hr_status make_chain(const hr__array *a, const struct hr__zarr_chains *c,
 static uint64_t hash_of(const int64_t *shape, int32_t ndim) {
     uint64_t h = 0;
     for (int32_t i = 0; i < ndim; i++) {
-        h = (h ^ (uint64_t)shape[i]) * 0x9E3779B97F4A7C15;
-        h ^= h >> 32;
+        h = hr__hash_mix(h, (uint64_t)shape[i]);
     }
     return h;
 }
