@@ -80,8 +80,8 @@ static hr_status choose(const hr__codec_parse *p, const char *member,
         for (i = 0; names[i] != NULL && !hr__json_is(value, names[i]); i++) {
         }
         if (names[i] == NULL) {
-            return hr__fail(err, HR_ERR_METADATA, "%s is %s", member,
-                            json_object_to_json_string(value));
+            return hr__fail(err, HR_ERR_METADATA, "%s is %s, expected \"%s\" or the like",
+                            member, json_object_to_json_string(value), names[0]);
         }
     }
     *out = i;

@@ -83,7 +83,7 @@ static hr_status parse_labels(hr__codec_parse *p, config *c, hr_error *err) {
     for (uint64_t i = 0; i < c->nlabels; i++) {
         const char *label = hr__json_str(json_object_array_get_idx(labels, i));
         if (label == NULL || !hr__is_utf8((const uint8_t *)label, strlen(label))) {
-            return hr__fail(err, HR_ERR_METADATA, "label %llu is no text",
+            return hr__fail(err, HR_ERR_METADATA, "label %llu is not text",
                             (unsigned long long)i);
         }
         HR__TRY(
@@ -106,7 +106,7 @@ static hr_status parse_types(hr__codec_parse *p, hr_error *err) {
     if ((decoded.kind != HR_KIND_UNICODE && decoded.kind != HR_KIND_VLEN_UTF8) ||
         is_vlen != (decoded.kind == HR_KIND_VLEN_UTF8)) {
         return hr__fail(err, HR_ERR_METADATA,
-                        "dtype is %s, expected \"<U…\" or \"|O\", as the array's",
+                        "dtype is %s, expected \"<Un\" or \"|O\", as the array's",
                         json_object_to_json_string(dtype));
     }
     if (encoded.kind != HR_KIND_INT && encoded.kind != HR_KIND_UINT) {

@@ -162,8 +162,9 @@ hr_status hr__chain_parse_v3(json_object *codecs, int32_t first, const hr__spec 
                         json_type_to_name(json_object_get_type(codecs)));
     }
     if (depth > HR__CODEC_MAX_DEPTH) {
-        return hr__fail(err, HR_ERR_METADATA, "shards are nested %d deep, expected ≤ %d",
-                        depth, HR__CODEC_MAX_DEPTH);
+        return hr__fail(err, HR_ERR_METADATA,
+                        "shards are nested %d deep, expected at most %d", depth,
+                        HR__CODEC_MAX_DEPTH);
     }
     size_t n = json_object_array_length(codecs);
     builder b;

@@ -132,7 +132,7 @@ static hr_status parse_prefix(const hr__codec_parse *p, config *c, hr_error *err
             (void)hr__json_i64(json_object_array_get_idx(value, i), &byte);
         }
         if (byte < 0 || byte > UINT8_MAX) {
-            return hr__fail(err, HR_ERR_METADATA, "byte %zu of prefix is not in 0…255",
+            return hr__fail(err, HR_ERR_METADATA, "byte %zu of prefix is not 0 to 255",
                             i);
         }
         prefix[i] = (uint8_t)byte;

@@ -78,7 +78,7 @@ hr_status hr__zlib_decode(hr__decode *d, hr_error *err) {
     uint32_t stored = __builtin_bswap32(hr__load_le32(d->src + pos.src));
     uint32_t actual = d->skip_checksums ? stored : libdeflate_adler32(1, d->dst, pos.dst);
     if (stored != actual) {
-        return hr__fail(err, HR_ERR_CHECKSUM, "zlib Adler-32 is %08x, stored %08x",
+        return hr__fail(err, HR_ERR_CHECKSUM, "zlib Adler-32 is 0x%08x, stored is 0x%08x",
                         actual, stored);
     }
     d->out = d->dst;
@@ -149,8 +149,8 @@ static hr_status gzip_member(hr__decode *d, position *pos, hr_error *err) {
     uint32_t actual =
         d->skip_checksums ? stored : libdeflate_crc32(0, d->dst + begin, made);
     if (stored != actual) {
-        return hr__fail(err, HR_ERR_CHECKSUM, "gzip CRC-32 is %08x, stored %08x", actual,
-                        stored);
+        return hr__fail(err, HR_ERR_CHECKSUM, "gzip CRC-32 is 0x%08x, stored is 0x%08x",
+                        actual, stored);
     }
     return HR_OK;
 }

@@ -113,7 +113,7 @@ static hr_status decode_inner(const hr__codec *codec, const hr__decode *d, const
     }
     if (nbytes > c->inner.encoded.max_nbytes) {
         return hr__fail(err, HR_ERR_DATA,
-                        "inner chunk %llu is %llu bytes, expected ≤ %llu",
+                        "inner chunk %llu is %llu bytes, expected at most %llu",
                         (unsigned long long)i, (unsigned long long)nbytes,
                         (unsigned long long)c->inner.encoded.max_nbytes);
     }
@@ -169,8 +169,8 @@ static hr_status decode_all(const hr__codec *codec, hr__decode *d, hr_error *err
 static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
     if (d->worker->level + 1 >= HR__SCRATCH_LEVELS) {
         return hr__fail(err, HR_ERR_UNSUPPORTED,
-                        "shards are nested %d deep, expected < %d", d->worker->level + 1,
-                        HR__SCRATCH_LEVELS);
+                        "shards are nested %d deep, expected at most %d",
+                        d->worker->level + 1, HR__SCRATCH_LEVELS - 1);
     }
     d->worker->level++;
     hr_status status = decode_all(codec, d, err);
