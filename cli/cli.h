@@ -2,9 +2,6 @@
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <headrace/headrace.h>
 
 #include "args.h"

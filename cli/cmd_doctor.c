@@ -1,8 +1,6 @@
 /* headrace doctor: what build and machine can do. SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
-#include <inttypes.h>
 #include <sched.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "cli.h"

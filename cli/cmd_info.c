@@ -1,5 +1,4 @@
 /* headrace info: what an array or group is. SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* headrace png: a quick look at a plane. SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

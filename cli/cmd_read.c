@@ -1,6 +1,5 @@
 /* headrace read: values to a file, a pipe or the eye. SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,6 +1,5 @@
 /* headrace verify: find chunks that do not decode. SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <string.h>
 
 #include "cli.h"
 #include "json.h"

@@ -2,7 +2,6 @@
 #include "json.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 json_object *cli_json_raw(const char *text) {

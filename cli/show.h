@@ -2,7 +2,6 @@
 #ifndef CLI_SHOW_H
 #define CLI_SHOW_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 

@@ -2,8 +2,6 @@
 #ifndef CLI_TEXT_H
 #define CLI_TEXT_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 

@@ -1,7 +1,6 @@
 /* The context. SPDX-License-Identifier: Apache-2.0 */
 #include "exec/context.h"
 
-#include <inttypes.h>
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>

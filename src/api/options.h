@@ -3,7 +3,6 @@
 #define HR_API_OPTIONS_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include <headrace/status.h>
 

@@ -1,6 +1,4 @@
 /* Submitting reads and waiting for them. SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
-#include <string.h>
 
 #include "api/node.h"
 #include "api/options.h"

@@ -3,7 +3,6 @@
 #define HR_CODEC_WORKER_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "core/alloc.h"
 

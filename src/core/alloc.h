@@ -3,7 +3,6 @@
 #ifndef HR_CORE_ALLOC_H
 #define HR_CORE_ALLOC_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

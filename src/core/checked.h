@@ -4,7 +4,6 @@
 #define HR_CORE_CHECKED_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* Each returns false, and leaves *out alone, when the exact result does not fit. */

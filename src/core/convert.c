@@ -4,7 +4,6 @@
  * convert, from such a type, swap. Each step is one tight loop over a block that stays
  * in cache; where one step is enough, the block is everything. */
 #include <stddef.h>
-#include <string.h>
 
 #include "core/convert_loops.h"
 #include "core/dtype.h"

@@ -1,7 +1,6 @@
 /* The loops that conversions are made of. SPDX-License-Identifier: Apache-2.0 */
 #include "core/convert_loops.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "core/half.h"

@@ -1,11 +1,9 @@
 /* Element types as text. SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/checked.h"
 #include "core/dtype.h"
 #include "core/error.h"
 

@@ -2,7 +2,6 @@
 #ifndef HR_EXEC_CONTEXT_H
 #define HR_EXEC_CONTEXT_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "core/alloc.h"

@@ -3,7 +3,6 @@
 #ifndef HR_KERN_DEVICE_RUN_H
 #define HR_KERN_DEVICE_RUN_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "device/device.h"

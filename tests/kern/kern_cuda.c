@@ -4,7 +4,6 @@
  * Each scenario runs in a process of its own, since CUDA can be broken and cannot be used
  * after a fork. Exits with 77 where there is no device. */
 #include <dlfcn.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 /* Reading metadata documents member by member. SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <string.h>
 
 #include "core/checked.h"

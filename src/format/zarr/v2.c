@@ -2,7 +2,6 @@
  *
  * Members that the format does not have are left alone: NCZarr and others put theirs
  * there. */
-#include <string.h>
 
 #include "format/zarr/internal.h"
 

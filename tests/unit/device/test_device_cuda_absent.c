@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 #include <dlfcn.h>
-#include <string.h>
 
 #include "device/device.h"
 
