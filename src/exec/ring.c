@@ -127,6 +127,10 @@ hr_status hr__ring_give_back(hr__ring *ring, hr__slot_buffer *slot, hr_error *er
         ring->device->ops->event_record(ring->device, slot->event, slot->stream, err);
     slot->state = HR__SLOT_IN_FLIGHT;
     slot->ticket = ring->next_ticket++;
+    if (status != HR_OK) { /* no event ends its work: who drains would not wait for it */
+        (void)ring->device->ops->stream_sync(ring->device, slot->stream, NULL);
+        slot->state = HR__SLOT_IDLE;
+    }
     pthread_cond_signal(&ring->freed);
     pthread_mutex_unlock(&ring->lock);
     return status;
