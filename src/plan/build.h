@@ -3,8 +3,8 @@
 #define HR_PLAN_BUILD_H
 
 #include "core/error.h"
+#include "core/table.h"
 #include "plan/plan.h"
-#include "plan/table.h"
 
 /* What is selected along one axis: n elements from start on, or a list (whose negative
  * indices count from the end; within bounds). */

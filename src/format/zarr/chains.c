@@ -4,6 +4,7 @@
 
 #include "core/hash.h"
 #include "core/lock.h"
+#include "core/table.h"
 #include "format/zarr/internal.h"
 
 hr_status hr__zarr_chunk_spec(const hr__array *a, const int64_t *shape,
@@ -22,12 +23,8 @@ hr_status hr__zarr_chunk_spec(const hr__array *a, const int64_t *shape,
     return HR_OK;
 }
 
-#define FIRST_NBUCKETS 64 /* a power of two */
-
 /* The chain of one chunk shape, once it has been needed. */
 typedef struct made {
-    struct made *next; /* in its bucket */
-    uint64_t hash;
     int64_t shape[HR_MAX_NDIM];
     hr__arena arena;
     hr__chain chain;
@@ -38,8 +35,7 @@ struct hr__zarr_chains {
     hr__lock lock; /* over the table, and over json-c, which is not thread-safe */
     json_object *codecs;
     int32_t first;
-    made **buckets;
-    size_t nbuckets, count;
+    hr__table table; /* of made */
 };
 
 hr_status hr__zarr_chains_create(json_object *codecs, int32_t first,
@@ -57,23 +53,18 @@ hr_status hr__zarr_chains_create(json_object *codecs, int32_t first,
     return HR_OK;
 }
 
-static size_t buckets_nbytes(size_t nbuckets) {
-    return nbuckets * sizeof(made *);
-}
-
 void hr__zarr_chains_destroy(struct hr__zarr_chains *c) {
     if (c == NULL) {
         return;
     }
-    for (size_t i = 0; i < c->nbuckets; i++) {
-        for (made *m = c->buckets[i]; m != NULL;) {
-            made *next = m->next;
+    for (uint64_t i = 0; i < c->table.capacity; i++) {
+        made *m = c->table.slots[i].item;
+        if (m != NULL) {
             hr__arena_free(&m->arena);
             hr__free(c->allocator, m, sizeof *m);
-            m = next;
         }
     }
-    hr__free(c->allocator, c->buckets, buckets_nbytes(c->nbuckets));
+    hr__table_free(c->allocator, &c->table);
     json_object_put(c->codecs);
     hr__lock_destroy(&c->lock);
     hr__free(c->allocator, c, sizeof *c);
@@ -95,57 +86,26 @@ static uint64_t hash_of(const int64_t *shape, int32_t ndim) {
     return h;
 }
 
-static made **bucket(const struct hr__zarr_chains *c, uint64_t hash) {
-    return &c->buckets[hash & (c->nbuckets - 1)];
-}
-
-static void link_made(struct hr__zarr_chains *c, made *m) {
-    m->next = *bucket(c, m->hash);
-    *bucket(c, m->hash) = m;
-}
-
-/* Keep the buckets short. Without memory they grow longer; there must be some, though. */
-static bool grow(struct hr__zarr_chains *c) {
-    if (c->count < c->nbuckets) {
-        return true;
-    }
-    struct hr__zarr_chains old = *c;
-    size_t nbuckets = old.nbuckets == 0 ? FIRST_NBUCKETS : old.nbuckets * 2;
-    made **buckets = hr__calloc(c->allocator, buckets_nbytes(nbuckets));
-    if (buckets == NULL) {
-        return old.nbuckets > 0;
-    }
-    c->buckets = buckets;
-    c->nbuckets = nbuckets;
-    for (size_t i = 0; i < old.nbuckets; i++) {
-        for (made *m = old.buckets[i]; m != NULL;) {
-            made *next = m->next;
-            link_made(c, m);
-            m = next;
-        }
-    }
-    hr__free(c->allocator, old.buckets, buckets_nbytes(old.nbuckets));
-    return true;
-}
-
 static hr_status find_or_make(const hr__array *a, struct hr__zarr_chains *c,
                               const int64_t *shape, const hr__chain **chain,
                               hr_error *err) {
+    if (!hr__table_grow(c->allocator, &c->table)) {
+        return hr__fail_memory(err, c->table.capacity * sizeof *c->table.slots);
+    }
     uint64_t hash = hash_of(shape, a->ndim);
-    made *m = c->nbuckets > 0 ? *bucket(c, hash) : NULL;
-    while (m != NULL && (m->hash != hash ||
-                         memcmp(m->shape, shape, (size_t)a->ndim * sizeof *shape) != 0)) {
-        m = m->next;
+    uint64_t at = hash;
+    hr__table_slot *slot;
+    while ((slot = hr__table_next(&c->table, hash, &at))->item != NULL) {
+        const made *known = slot->item;
+        if (memcmp(known->shape, shape, (size_t)a->ndim * sizeof *shape) == 0) {
+            *chain = &known->chain;
+            return HR_OK;
+        }
     }
-    if (m != NULL) {
-        *chain = &m->chain;
-        return HR_OK;
-    }
-    m = grow(c) ? hr__calloc(c->allocator, sizeof *m) : NULL;
+    made *m = hr__calloc(c->allocator, sizeof *m);
     if (m == NULL) {
         return hr__fail_memory(err, sizeof *m);
     }
-    m->hash = hash;
     hr__arena_init(&m->arena, c->allocator);
     hr_status status = make_chain(a, c, shape, m, err);
     if (status != HR_OK) {
@@ -153,8 +113,7 @@ static hr_status find_or_make(const hr__array *a, struct hr__zarr_chains *c,
         hr__free(c->allocator, m, sizeof *m);
         return status;
     }
-    link_made(c, m);
-    c->count++;
+    hr__table_fill(&c->table, slot, hash, m);
     *chain = &m->chain;
     return HR_OK;
 }
@@ -163,8 +122,7 @@ hr_status hr__zarr_chain_for(const hr__array *a, const int64_t *chunk_shape,
                              const hr__chain **chain, hr_error *err) {
     struct hr__zarr_chains *c = ((const hr__zarr_data *)a->format_data)->chains;
     if (hr__lock_acquire(&c->lock) == HR__LOCK_BROKEN) { /* half changed: start over */
-        c->buckets = NULL;
-        c->nbuckets = c->count = 0;
+        c->table = (hr__table){0};
     }
     hr_status status = find_or_make(a, c, chunk_shape, chain, err);
     hr__lock_release(&c->lock);

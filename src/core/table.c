@@ -1,5 +1,5 @@
 /* A hash table of pointers. SPDX-License-Identifier: Apache-2.0 */
-#include "plan/table.h"
+#include "core/table.h"
 
 #define FIRST_CAPACITY 64
 

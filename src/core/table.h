@@ -1,6 +1,6 @@
 /* A hash table of pointers. SPDX-License-Identifier: Apache-2.0 */
-#ifndef HR_PLAN_TABLE_H
-#define HR_PLAN_TABLE_H
+#ifndef HR_CORE_TABLE_H
+#define HR_CORE_TABLE_H
 
 #include <stdbool.h>
 #include <stdint.h>
