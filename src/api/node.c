@@ -109,28 +109,13 @@ static hr_status node_open(hr_store *store, hr_node *parent, const char *path,
     return HR_OK;
 }
 
-static hr_status read_open_options(const hr_open_options *options, hr_open_options *o,
-                                   hr_error *err) {
-    *o = HR_OPEN_OPTIONS_INIT;
-    HR__TRY(hr__options_read(o, sizeof *o, options, "hr_open_options", err));
-    if (o->zarr_format != 0 && o->zarr_format != 2 && o->zarr_format != 3) {
-        return hr__fail(err, HR_ERR_ARGUMENT, "zarr_format is %d, not 0, 2 or 3",
-                        o->zarr_format);
-    }
-    if (o->consolidated < HR_CONSOLIDATED_AUTO ||
-        o->consolidated > HR_CONSOLIDATED_NEVER) {
-        return hr__fail(err, HR_ERR_ARGUMENT, "consolidated is %d", (int)o->consolidated);
-    }
-    return HR_OK;
-}
-
 hr_status hr_open_store(hr_store *store, const char *path, const hr_open_options *options,
                         hr_node **out, hr_error *err) {
     if (store == NULL || path == NULL || out == NULL) {
         return hr__fail(err, HR_ERR_ARGUMENT, "store, path or out is NULL");
     }
-    hr_open_options o;
-    HR__TRY(read_open_options(options, &o, err));
+    hr_open_options o = HR_OPEN_OPTIONS_INIT;
+    HR__TRY(hr__options_read(&o, sizeof o, options, "hr_open_options", err));
     return node_open(store, NULL, path, &o, out, err);
 }
 

@@ -1,5 +1,4 @@
 /* Submitting reads and waiting for them. SPDX-License-Identifier: Apache-2.0 */
-
 #include "api/node.h"
 #include "api/options.h"
 #include "api/request.h"

@@ -2,7 +2,6 @@
  *
  * Items are turned into a working type block by block: double, float, or 64-bit integers.
  * Both steps are rounded to the type whose arithmetic the codec prescribes. */
-
 #include "codec/codecs.h"
 #include "codec/config.h"
 #include "codec/decode.h"

@@ -2,7 +2,6 @@
  *
  * What Zarr v2 and v3 write for one type differs, but hardly ever contradicts, so each
  * type has one reader that takes every encoding. */
-
 #include "core/dtype.h"
 #include "format/zarr/internal.h"
 

@@ -1,5 +1,4 @@
 /* Fill values of text and bytes. SPDX-License-Identifier: Apache-2.0 */
-
 #include "codec/base64.h"
 #include "codec/utf8.h"
 #include "core/dtype.h"

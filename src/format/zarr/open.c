@@ -228,6 +228,10 @@ hr_status hr__zarr_open(const hr__doc_source *docs, const char *path,
         return hr__fail(err, HR_ERR_ARGUMENT, "zarr_format is %d, expected 0, 2 or 3",
                         (int)o.format);
     }
+    if (o.mode < HR_CONSOLIDATED_AUTO || o.mode > HR_CONSOLIDATED_NEVER) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "consolidated is %d, expected 0, 1 or 2",
+                        (int)o.mode);
+    }
     *node = (hr__zarr_node){.path = hr__arena_strdup(arena, path)};
     if (node->path == NULL) {
         return hr__fail_memory(err, strlen(path) + 1);

@@ -2,7 +2,6 @@
  *
  * Members that the format does not have are left alone: NCZarr and others put theirs
  * there. */
-
 #include "format/zarr/internal.h"
 
 static hr_status present(json_object *document, const char *name, hr_error *err) {
