@@ -77,24 +77,10 @@ static hr_status read_field(json_object *v, hr__arena *arena, hr_field *field,
     return n == 3 ? subarray(json_object_array_get_idx(v, 2), arena, field, err) : HR_OK;
 }
 
-static hr_status structure(json_object *list, hr__arena *arena, hr_dtype *dtype,
-                           hr_error *err) {
-    size_t n = json_object_array_length(list);
-    hr__zarr_fields fields;
-    HR__TRY(hr__zarr_fields_start(n, arena, &fields, err));
-    for (size_t i = 0; i < n; i++) {
-        hr_field field;
-        HR__TRY(read_field(json_object_array_get_idx(list, i), arena, &field, err));
-        HR__TRY(hr__zarr_fields_add(&fields, &field, err));
-    }
-    *dtype = hr__zarr_fields_end(&fields);
-    return HR_OK;
-}
-
 static hr_status read_dtype(json_object *value, hr__arena *arena, hr_dtype *dtype,
                             hr_error *err) {
     if (json_object_is_type(value, json_type_array)) {
-        return structure(value, arena, dtype, err);
+        return hr__zarr_dtype_struct(value, read_field, arena, dtype, err);
     }
     const char *text = hr__json_str(value);
     if (text == NULL) {

@@ -150,16 +150,7 @@ static hr_status structure(const char *name, json_object *config, hr__arena *are
                         ", expected a list",
                         name, list == NULL ? "missing" : hr__zarr_brief(list));
     }
-    size_t n = json_object_array_length(list);
-    hr__zarr_fields fields;
-    HR__TRY(hr__zarr_fields_start(n, arena, &fields, err));
-    for (size_t i = 0; i < n; i++) {
-        hr_field field;
-        HR__TRY(read_field(json_object_array_get_idx(list, i), arena, &field, err));
-        HR__TRY(hr__zarr_fields_add(&fields, &field, err));
-    }
-    *dtype = hr__zarr_fields_end(&fields);
-    return HR_OK;
+    return hr__zarr_dtype_struct(list, read_field, arena, dtype, err);
 }
 
 hr_status hr__zarr_dtype_v3(json_object *value, hr__arena *arena, hr_dtype *dtype,

@@ -53,17 +53,11 @@ hr_status hr__zarr_dtype_v2(json_object *document, hr__arena *arena, hr_dtype *s
                             hr_error *err);
 hr_status hr__zarr_dtype_v3(json_object *value, hr__arena *arena, hr_dtype *dtype,
                             hr_error *err);
-/* A list of fields under construction: packed one after the other, names unique. */
-typedef struct hr__zarr_fields {
-    hr_field *fields;
-    uint64_t n;
-    uint64_t itemsize;
-} hr__zarr_fields;
-hr_status hr__zarr_fields_start(size_t n, hr__arena *arena, hr__zarr_fields *list,
-                                hr_error *err);
-hr_status hr__zarr_fields_add(hr__zarr_fields *list, const hr_field *field,
-                              hr_error *err);
-hr_dtype hr__zarr_fields_end(const hr__zarr_fields *list);
+/* A structure from the list of its fields, packed one after the other, names unique. */
+typedef hr_status hr__zarr_field_reader(json_object *value, hr__arena *arena,
+                                        hr_field *field, hr_error *err);
+hr_status hr__zarr_dtype_struct(json_object *list, hr__zarr_field_reader *read,
+                                hr__arena *arena, hr_dtype *dtype, hr_error *err);
 /* The same type with every item, those of fields too, in little-endian order. */
 hr_status hr__zarr_dtype_little(const hr_dtype *t, hr__arena *arena, hr_dtype *out,
                                 hr_error *err);
