@@ -166,12 +166,10 @@ static hr_status decode_all(const hr__codec *codec, hr__decode *d, hr_error *err
     return HR_OK;
 }
 
+_Static_assert(HR__SCRATCH_LEVELS > HR__CODEC_MAX_DEPTH,
+               "a worker has scratch for every chain that a parser lets nest");
+
 static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
-    if (d->worker->level + 1 >= HR__SCRATCH_LEVELS) {
-        return hr__fail(err, HR_ERR_UNSUPPORTED,
-                        "shards are nested %d deep, expected at most %d",
-                        d->worker->level + 1, HR__SCRATCH_LEVELS - 1);
-    }
     d->worker->level++;
     hr_status status = decode_all(codec, d, err);
     d->worker->level--;

@@ -23,8 +23,8 @@ typedef struct hr__worker {
     hr__slot slots[HR__NSLOTS];
     int level;                                /* current nesting of chains */
     hr__scratch stage[HR__SCRATCH_LEVELS][2]; /* ping-pong between codecs */
-    hr__scratch part[HR__SCRATCH_LEVELS];     /* a codec's own: Blosc blocks before
-                                                 un-shuffling, a decoded inner chunk */
+    hr__scratch part[HR__SCRATCH_LEVELS];     /* a codec's own: a Blosc block before
+                                                 un-shuffling, the index of a shard */
     hr__scratch read;                         /* encoded bytes */
 } hr__worker;
 
