@@ -30,8 +30,8 @@ typedef struct hr__job {
 /* Per-thread state made on a thread's first job and destroyed with it. */
 typedef struct hr__pool_hooks {
     void *user;
-    void *(*worker_create)(
-        void *user); /* NULL = no memory: tried again at the next job */
+    /* NULL = no memory: tried again at the next job. */
+    void *(*worker_create)(void *user);
     void (*worker_destroy)(void *user, void *worker);
 } hr__pool_hooks;
 
