@@ -25,33 +25,6 @@ static const hr__codec_type swapping = {
     .decode = decode_swapping,
 };
 
-/* Give *type a byte order, in its fields too; false without memory. */
-static bool with_order(hr__arena *arena, hr_dtype *type, hr_byte_order order) {
-    if (type->kind != HR_KIND_STRUCT) {
-        type->byte_order = HR_BIG;
-        if (order == HR_LITTLE || !hr__dtype_needs_swap(type)) {
-            type->byte_order = HR_LITTLE;
-        }
-        return true;
-    }
-    hr_field *fields = hr__arena_array(arena, type->nfields, sizeof *fields);
-    if (fields == NULL) {
-        return false;
-    }
-    type->byte_order = HR_LITTLE;
-    for (uint64_t i = 0; i < type->nfields; i++) {
-        fields[i] = type->fields[i];
-        if (!with_order(arena, &fields[i].dtype, order)) {
-            return false;
-        }
-        if (fields[i].dtype.byte_order == HR_BIG) {
-            type->byte_order = HR_BIG; /* by convention, where a field is */
-        }
-    }
-    type->fields = fields;
-    return true;
-}
-
 static hr_status parse_endian(const hr__codec_parse *p, hr_byte_order *order,
                               hr_error *err) {
     json_object *value = hr__json_get(p->config, "endian");
@@ -92,19 +65,19 @@ static hr_status parse(hr__codec_parse *p, hr_error *err) {
     const hr_dtype *asked = &codec->decoded.dtype;
     hr_byte_order order = HR_LITTLE;
     HR__TRY(parse_endian(p, &order, err));
-    hr_dtype *stored = hr__arena_copy(p->arena, asked, sizeof *asked);
-    hr_dtype *big = hr__arena_copy(p->arena, asked, sizeof *asked);
-    if (stored == NULL || big == NULL || !with_order(p->arena, stored, order) ||
-        !with_order(p->arena, big, HR_BIG)) {
+    hr_dtype stored;
+    hr_dtype *big = hr__arena_alloc(p->arena, sizeof *big);
+    if (big == NULL || !hr__dtype_in_order(asked, order, p->arena, &stored) ||
+        !hr__dtype_in_order(asked, HR_BIG, p->arena, big)) {
         return hr__fail_memory(err, sizeof *asked);
     }
     codec->encoded = hr__spec_bytes(codec->decoded.nbytes);
     codec->encoded.dtype = codec->decoded.dtype; /* for shuffle, which asks its size */
-    if (hr__dtype_equal(stored, asked)) {
+    if (hr__dtype_equal(&stored, asked)) {
         return HR_OK;
     }
     if (!codec->decoded.keep_order) {
-        return keep_stored_order(p, big, stored, err);
+        return keep_stored_order(p, big, &stored, err);
     }
     codec->type = &swapping;
     codec->config = big;

@@ -183,3 +183,32 @@ void hr__dtype_swap(const hr_dtype *t, uint8_t *dst, const uint8_t *src, uint64_
     hr__swap_units(1, dst, src, n * t->itemsize);
     swap_fields(t, dst, n);
 }
+
+bool hr__dtype_in_order(const hr_dtype *t, hr_byte_order order, hr__arena *arena,
+                        hr_dtype *out) {
+    hr_dtype result = *t;
+    result.byte_order = HR_LITTLE;
+    if (t->kind != HR_KIND_STRUCT) {
+        if (order == HR_BIG && hr__dtype_needs_swap(t)) {
+            result.byte_order = HR_BIG;
+        }
+        *out = result;
+        return true;
+    }
+    hr_field *fields = hr__arena_array(arena, t->nfields, sizeof *fields);
+    if (fields == NULL) {
+        return false;
+    }
+    for (uint64_t i = 0; i < t->nfields; i++) {
+        fields[i] = t->fields[i];
+        if (!hr__dtype_in_order(&t->fields[i].dtype, order, arena, &fields[i].dtype)) {
+            return false;
+        }
+        if (fields[i].dtype.byte_order == HR_BIG) {
+            result.byte_order = HR_BIG; /* by convention, where a field is */
+        }
+    }
+    result.fields = fields;
+    *out = result;
+    return true;
+}

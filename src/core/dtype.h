@@ -6,6 +6,8 @@
 
 #include <headrace/types.h>
 
+#include "core/alloc.h"
+
 /* Make a plain dtype; for example hr__dtype(HR_KIND_FLOAT, 4). Little-endian. */
 hr_dtype hr__dtype(hr_kind kind, uint64_t itemsize);
 
@@ -30,6 +32,11 @@ bool hr__dtype_needs_swap(const hr_dtype *t);
  * fields whose own byte_order is HR_BIG (a structure's byte_order is HR_BIG when it has
  * such fields, by convention). */
 void hr__dtype_swap(const hr_dtype *t, uint8_t *dst, const uint8_t *src, uint64_t n);
+
+/* The same type with every item, those of fields too, in this order where order applies.
+ * Fields are made anew in the arena. False without memory. */
+bool hr__dtype_in_order(const hr_dtype *t, hr_byte_order order, hr__arena *arena,
+                        hr_dtype *out);
 
 /* Convert n contiguous items as NumPy's astype does (unsafe casting; float → int of a
  * value out of range is unspecified but never undefined behaviour: it saturates, NaN →

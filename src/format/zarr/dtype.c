@@ -73,23 +73,3 @@ hr_status hr__zarr_dtype_struct(json_object *list, hr__zarr_field_reader *read,
     *dtype = t;
     return HR_OK;
 }
-
-hr_status hr__zarr_dtype_little(const hr_dtype *t, hr__arena *arena, hr_dtype *out,
-                                hr_error *err) {
-    hr_dtype result = *t;
-    result.byte_order = HR_LITTLE;
-    if (t->kind == HR_KIND_STRUCT) {
-        hr_field *fields = hr__arena_array(arena, t->nfields, sizeof *fields);
-        if (fields == NULL) {
-            return hr__fail_memory(err, t->nfields * sizeof *fields);
-        }
-        for (uint64_t i = 0; i < t->nfields; i++) {
-            fields[i] = t->fields[i];
-            HR__TRY(
-                hr__zarr_dtype_little(&t->fields[i].dtype, arena, &fields[i].dtype, err));
-        }
-        result.fields = fields;
-    }
-    *out = result;
-    return HR_OK;
-}

@@ -58,9 +58,6 @@ typedef hr_status hr__zarr_field_reader(json_object *value, hr__arena *arena,
                                         hr_field *field, hr_error *err);
 hr_status hr__zarr_dtype_struct(json_object *list, hr__zarr_field_reader *read,
                                 hr__arena *arena, hr_dtype *dtype, hr_error *err);
-/* The same type with every item, those of fields too, in little-endian order. */
-hr_status hr__zarr_dtype_little(const hr_dtype *t, hr__arena *arena, hr_dtype *out,
-                                hr_error *err);
 hr_status hr__zarr_check_itemsize(uint64_t itemsize, const char *what, hr_error *err);
 
 /* fill.c, fill_number.c, fill_bytes.c */

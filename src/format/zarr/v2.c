@@ -76,7 +76,9 @@ hr_status hr__zarr_v2_array(json_object *document, hr__arena *arena, hr__zarr_no
     node->format = 2;
     HR__TRY(hr__zarr_shape(document, a, err));
     HR__TRY(hr__zarr_dtype_v2(document, arena, &a->stored, err));
-    HR__TRY(hr__zarr_dtype_little(&a->stored, arena, &a->dtype, err));
+    if (!hr__dtype_in_order(&a->stored, HR_LITTLE, arena, &a->dtype)) {
+        return hr__fail_memory(err, a->stored.nfields * sizeof(hr_field));
+    }
     HR__TRY(hr__zarr_separator(hr__json_get(document, "dimension_separator"), '.',
                                &data->keys.separator, err));
     HR__TRY(hr__zarr_grid_regular(hr__json_get(document, "chunks"), "chunks", a, err));

@@ -314,6 +314,30 @@ static void swaps_of_structures_touch_big_endian_fields(void **state) {
     assert_false(hr__dtype_needs_swap(&t));
 }
 
+static void orders_reach_into_structures(void **state) {
+    (void)state;
+    hr__arena arena;
+    hr__arena_init(&arena, &hr__malloc_allocator);
+    hr_field inner[] = {{.name = "x", .dtype = parse("<i4")}};
+    hr_dtype record = hr__dtype(HR_KIND_STRUCT, 4);
+    record.fields = inner;
+    record.nfields = 1;
+    hr_field fields[] = {{.name = "text", .dtype = parse("|S4")},
+                         {.name = "record", .dtype = record, .offset_nbytes = 4}};
+    hr_dtype t = hr__dtype(HR_KIND_STRUCT, 8);
+    t.fields = fields;
+    t.nfields = 2;
+    hr_dtype big, little;
+    assert_true(hr__dtype_in_order(&t, HR_BIG, &arena, &big));
+    assert_int_equal(big.byte_order, HR_BIG);
+    assert_int_equal(big.fields[0].dtype.byte_order, HR_LITTLE); /* no order applies */
+    assert_int_equal(big.fields[1].dtype.fields[0].dtype.byte_order, HR_BIG);
+    assert_int_equal(inner[0].dtype.byte_order, HR_LITTLE);
+    assert_true(hr__dtype_in_order(&big, HR_LITTLE, &arena, &little));
+    assert_true(hr__dtype_equal(&little, &t));
+    hr__arena_free(&arena);
+}
+
 static void devices_are_understood(void **state) {
     (void)state;
     hr_device d;
@@ -346,6 +370,7 @@ int main(void) {
         cmocka_unit_test(equality_sees_what_memory_sees),
         cmocka_unit_test(swaps_reverse_the_right_units),
         cmocka_unit_test(swaps_of_structures_touch_big_endian_fields),
+        cmocka_unit_test(orders_reach_into_structures),
         cmocka_unit_test(devices_are_understood),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
