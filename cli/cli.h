@@ -9,7 +9,7 @@
 typedef struct cli {
     const struct cli_command *command;
     cli_args args;
-    hr_context *context; /* made by cli_start */
+    hr_context *context; /* made by cli_open */
 } cli;
 
 typedef struct cli_command {
@@ -30,9 +30,8 @@ extern const cli_command cli_png;
 extern const cli_command cli_bench;
 extern const cli_command cli_doctor;
 
-/* Make the context. Returns an exit code, having said what is wrong. */
-int cli_start(cli *c);
-/* Make the context and open the node at the first positional argument. */
+/* Make the context and open the node at the first positional argument. Returns an exit
+ * code, having said what is wrong. */
 int cli_open(cli *c, hr_node **node);
 /* The same for a command that wants an array; describes it. */
 int cli_open_array(cli *c, hr_node **node, hr_node_info *info);

@@ -164,10 +164,7 @@ static int write_png(const char *path, const picture *p) {
 
 static int paint(cli_reader *reader, picture *p) {
     const void *data = NULL;
-    int rc = cli_reader_read(reader, &reader->selection, NULL);
-    if (rc == CLI_OK) {
-        rc = cli_reader_data(reader, &data);
-    }
+    int rc = cli_reader_load(reader, &reader->selection, NULL, &data);
     if (rc != CLI_OK) {
         return rc;
     }

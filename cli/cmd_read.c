@@ -102,10 +102,7 @@ static int write_pieces(cli *c, cli_reader *reader, output *out) {
                      reader->dtype.itemsize, PIECE_NBYTES, true);
     while (rc == CLI_OK && cli_pieces_next(&pieces, &piece)) {
         const void *data = NULL;
-        rc = cli_reader_read(reader, &piece, NULL);
-        if (rc == CLI_OK) {
-            rc = cli_reader_data(reader, &data);
-        }
+        rc = cli_reader_load(reader, &piece, NULL, &data);
         if (rc == CLI_OK && out->file == NULL) {
             rc = open_output(out, reader);
         }
@@ -127,12 +124,9 @@ static int print_summary(cli *c, cli_reader *reader) {
     cli_progress progress;
     cli_progress_begin(&progress, c->args.quiet, "read",
                        reader->nelems * reader->dtype.itemsize);
-    int rc = cli_reader_read(reader, &reader->selection, &progress);
-    cli_progress_end(&progress);
     const void *data = NULL;
-    if (rc == CLI_OK) {
-        rc = cli_reader_data(reader, &data);
-    }
+    int rc = cli_reader_load(reader, &reader->selection, &progress, &data);
+    cli_progress_end(&progress);
     char *dtype = cli_dtype_text(&reader->info.dtype);
     if (rc != CLI_OK || dtype == NULL) {
         free(dtype);

@@ -52,10 +52,7 @@ static int tally_pieces(cli *c, cli_reader *reader, tally *t) {
                      reader->dtype.itemsize, PIECE_NBYTES, false);
     while (rc == CLI_OK && cli_pieces_next(&pieces, &piece)) {
         const void *data = NULL;
-        rc = cli_reader_read(reader, &piece, NULL);
-        if (rc == CLI_OK) {
-            rc = cli_reader_data(reader, &data);
-        }
+        rc = cli_reader_load(reader, &piece, NULL, &data);
         if (rc == CLI_OK) {
             add_values(t, &reader->dtype, data, cli_piece_nelems(&piece));
         }

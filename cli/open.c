@@ -2,7 +2,7 @@
 #include "cli.h"
 #include "report.h"
 
-int cli_start(cli *c) {
+static int create_context(cli *c) {
     hr_context_options options = HR_CONTEXT_OPTIONS_INIT;
     options.nthreads = c->args.nthreads;
     options.log = c->args.log_off ? NULL : cli_log;
@@ -15,7 +15,7 @@ int cli_start(cli *c) {
 }
 
 int cli_open(cli *c, hr_node **node) {
-    int rc = cli_start(c);
+    int rc = create_context(c);
     hr_error err = HR_ERROR_INIT;
     if (rc == CLI_OK &&
         hr_open(c->context, c->args.positional[0], NULL, node, &err) != HR_OK) {

@@ -12,24 +12,22 @@ static int report_selection(const char *text, const cli_select_error *error) {
     return CLI_USAGE;
 }
 
-int cli_reader_select(cli_reader *reader, const char *text) {
-    cli_selection selection;
+static int parse_selection(cli_reader *reader, const char *text) {
+    cli_selection *selection = &reader->selection;
     cli_select_error error;
-    if (!cli_select_parse(text, reader->info.ndim, reader->info.shape, &selection,
+    if (!cli_select_parse(text, reader->info.ndim, reader->info.shape, selection,
                           &error)) {
         return report_selection(text == NULL ? "" : text, &error);
     }
-    cli_select_free(&reader->selection);
-    reader->selection = selection;
     double nbytes = (double)reader->dtype.itemsize;
-    for (int32_t k = 0; k < selection.ndim; k++) {
-        nbytes *= (double)selection.axes[k].count;
+    for (int32_t k = 0; k < selection->ndim; k++) {
+        nbytes *= (double)selection->axes[k].count;
     }
     if (nbytes > (double)INT64_MAX / 2) {
         return cli_usage_error("the selection is %.3g bytes, more than can be addressed",
                                nbytes);
     }
-    reader->nelems = cli_piece_nelems(&selection);
+    reader->nelems = cli_piece_nelems(selection);
     return CLI_OK;
 }
 
@@ -48,7 +46,7 @@ int cli_reader_open(cli *c, cli_reader *reader) {
     if (cli_is_vlen(&reader->dtype) && c->args.device.type == HR_DEVICE_CUDA) {
         return cli_usage_error("elements of variable length are read on the host only");
     }
-    return cli_reader_select(reader, c->args.selection);
+    return parse_selection(reader, c->args.selection);
 }
 
 void cli_reader_close(cli_reader *reader) {
@@ -115,12 +113,14 @@ int cli_reader_read(cli_reader *reader, const cli_selection *piece,
     return status == HR_OK ? CLI_OK : cli_report(&err);
 }
 
-int cli_reader_data(cli_reader *reader, const void **data) {
-    if (reader->memory.device.type != HR_DEVICE_CUDA) {
+int cli_reader_load(cli_reader *reader, const cli_selection *piece,
+                    cli_progress *progress, const void **data) {
+    int rc = cli_reader_read(reader, piece, progress);
+    if (rc != CLI_OK || reader->memory.device.type != HR_DEVICE_CUDA) {
         *data = reader->memory.data;
-        return CLI_OK;
+        return rc;
     }
-    int rc = cli_memory_reserve(&reader->host, reader->read_nbytes);
+    rc = cli_memory_reserve(&reader->host, reader->read_nbytes);
     if (rc == CLI_OK) {
         rc = cli_memory_download(&reader->memory, reader->host.data, reader->read_nbytes);
     }

@@ -27,15 +27,13 @@ typedef struct cli_reader {
 int cli_reader_open(cli *c, cli_reader *reader);
 void cli_reader_close(cli_reader *reader);
 
-/* Parse another selection in place of the present one. */
-int cli_reader_select(cli_reader *reader, const char *text);
-
 /* Read one piece to reader->memory. Elements of variable length stay valid until the
  * next piece. A progress, which may be NULL, moves by the bytes decoded. */
 int cli_reader_read(cli_reader *reader, const cli_selection *piece,
                     cli_progress *progress);
-/* The piece read last, on the host. */
-int cli_reader_data(cli_reader *reader, const void **data);
+/* The same, and bring it to the host. */
+int cli_reader_load(cli_reader *reader, const cli_selection *piece,
+                    cli_progress *progress, const void **data);
 
 /* Elements of a piece. */
 uint64_t cli_piece_nelems(const cli_selection *piece);

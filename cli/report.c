@@ -55,7 +55,7 @@ void cli_print_place(FILE *file, const char *indent, const hr_error *err) {
     print_field(file, indent, "codec:  ", err->codec);
 }
 
-int cli_exit_code(hr_status status) {
+static int exit_code(hr_status status) {
     switch (status) {
     case HR_OK:
         return CLI_OK;
@@ -78,7 +78,7 @@ int cli_report(const hr_error *err) {
     cli_put_text(stderr, err->message);
     fputc('\n', stderr);
     cli_print_place(stderr, "  ", err);
-    return cli_exit_code(err->status);
+    return exit_code(err->status);
 }
 
 void cli_error(const char *fmt, ...) {

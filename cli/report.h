@@ -25,7 +25,6 @@ const char *cli_plain(FILE *file);
 
 /* Print an error as one block on stderr. Returns the exit code that fits. */
 int cli_report(const hr_error *err);
-int cli_exit_code(hr_status status);
 /* The lines of array, key, offset and codec that are known, each after `indent`. */
 void cli_print_place(FILE *file, const char *indent, const hr_error *err);
 
