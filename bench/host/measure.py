@@ -62,8 +62,8 @@ def work(reader, case, way, threads):
     return lambda: [reader.many[way](chosen)]
 
 
-def run(once, repeats):
-    """(median seconds, peak of memory beyond the results that are held)."""
+def run(once, repeats, threads):
+    """(median seconds, peak of memory beyond one result that each thread holds)."""
     seconds, extra = [], 0
     for _ in range(repeats):
         before = memory("VmRSS")
@@ -74,7 +74,7 @@ def run(once, repeats):
             held = max(held, result.nbytes)
             del result
         seconds.append(time.perf_counter() - start)
-        extra = max(extra, memory("VmHWM") - before - held)
+        extra = max(extra, memory("VmHWM") - before - held * threads)
     return statistics.median(seconds), extra
 
 
@@ -94,7 +94,7 @@ def main(name, path, case, way, threads, repeats, verify):
     else:
         if int(repeats) > 1:
             list(once())  # threads, caches and event loops are there now
-        answer["seconds"], answer["extra"] = run(once, int(repeats))
+        answer["seconds"], answer["extra"] = run(once, int(repeats), int(threads))
     print(json.dumps(answer))
 
 
