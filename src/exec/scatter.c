@@ -4,9 +4,18 @@
 
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 /* Items converted or swapped at a time, through a buffer that stays in L1. */
 #define BLOCK_NBYTES 4096
+
+/* A copy of this many bytes leaves nothing in the near caches that is read again, so that
+ * rows of some lines are better written around them. */
+#define STREAM_NBYTES (1 << 20)
+#define STREAM_ROW_NBYTES 256
+#define LINE_NBYTES 64
 
 static bool is_arithmetic(const hr__loop *l) {
     return l->src_list == NULL && l->dst_list == NULL;
@@ -98,7 +107,7 @@ bool hr__copy_is_contiguous(const hr__copy *copy, uint64_t itemsize) {
 typedef struct copier {
     const hr_dtype *to, *from;
     size_t itemsize; /* of the destination; of both sides while only bytes move */
-    enum { COPY, SWAP, CONVERT, FILL } mode;
+    enum { COPY, STREAM, SWAP, CONVERT, FILL } mode; /* STREAM: COPY, around the caches */
 } copier;
 
 /* Items k0 … k0+n of a loop. Memcpy of a constant size compiles to a move. */
@@ -176,6 +185,32 @@ static void fill_dense(uint8_t *dst, const uint8_t *item, size_t itemsize, size_
     }
 }
 
+#ifdef __SSE2__
+/* Whole lines go around the caches, what is left at the ends goes the ordinary way. */
+static void stream(uint8_t *dst, const uint8_t *src, size_t nbytes) {
+    size_t i = (size_t)(-(uintptr_t)dst % LINE_NBYTES);
+    memcpy(dst, src, i);
+    for (; i + LINE_NBYTES <= nbytes; i += LINE_NBYTES) {
+        __m128i line[LINE_NBYTES / sizeof(__m128i)];
+        memcpy(line, src + i, sizeof line);
+        for (size_t k = 0; k < sizeof line / sizeof *line; k++) {
+            _mm_stream_si128((__m128i *)(void *)(dst + i) + k, line[k]);
+        }
+    }
+    memcpy(dst + i, src + i, nbytes - i);
+}
+
+static void finish_streams(void) {
+    _mm_sfence(); /* before anyone is told that the bytes are there */
+}
+#else
+static void stream(uint8_t *dst, const uint8_t *src, size_t nbytes) {
+    memcpy(dst, src, nbytes);
+}
+
+static void finish_streams(void) {}
+#endif
+
 static void run(const copier *c, const hr__loop *l, uint8_t *dst, const uint8_t *src) {
     size_t from_size = c->mode == FILL ? 0 : c->from->itemsize;
     bool dense = is_dense(l, from_size, c->itemsize);
@@ -185,6 +220,8 @@ static void run(const copier *c, const hr__loop *l, uint8_t *dst, const uint8_t 
         } else {
             copy_items(l, 0, l->n, dst, src, c->itemsize);
         }
+    } else if (c->mode == STREAM) {
+        stream(dst, src, (size_t)l->n * c->itemsize);
     } else if (c->mode == FILL) {
         if (dense && c->itemsize > 0) {
             fill_dense(dst, src, c->itemsize, (size_t)l->n);
@@ -259,8 +296,21 @@ static void walk(const copier *c, const hr__copy *copy, int32_t nouter, uint8_t 
     } while (i >= 0);
 }
 
-static void execute(const copier *c, const hr__copy *copy, uint8_t *dst,
+/* Long dense rows, and many bytes in all? The total of int64 was checked when planned. */
+static bool is_stream(const copier *c, const hr__copy *copy) {
+    int64_t nitems = 1;
+    for (int32_t i = 0; i < copy->nloops; i++) {
+        nitems *= copy->loops[i].n;
+    }
+    const hr__loop *l = &copy->loops[copy->nloops - 1];
+    return c->mode == COPY && is_dense(l, c->itemsize, c->itemsize) &&
+           (size_t)l->n * c->itemsize >= STREAM_ROW_NBYTES &&
+           (size_t)nitems * c->itemsize >= STREAM_NBYTES;
+}
+
+static void execute(const copier *how, const hr__copy *copy, uint8_t *dst,
                     const uint8_t *src) {
+    copier c = *how;
     hr__copy loops = *copy;
     for (int32_t i = 0; i < loops.nloops; i++) {
         if (loops.loops[i].n == 0) {
@@ -270,8 +320,14 @@ static void execute(const copier *c, const hr__copy *copy, uint8_t *dst,
     if (loops.nloops == 0) {
         loops.loops[loops.nloops++] = (hr__loop){.n = 1};
     }
-    bool plane = c->mode == COPY && find_plane(&loops, c->itemsize);
-    walk(c, &loops, loops.nloops - (plane ? 2 : 1), dst, src);
+    if (is_stream(&c, &loops)) {
+        c.mode = STREAM;
+    }
+    bool plane = c.mode == COPY && find_plane(&loops, c.itemsize);
+    walk(&c, &loops, loops.nloops - (plane ? 2 : 1), dst, src);
+    if (c.mode == STREAM) {
+        finish_streams();
+    }
 }
 
 static copier choose(const hr_dtype *to, const hr_dtype *from) {

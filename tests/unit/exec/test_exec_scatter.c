@@ -178,9 +178,40 @@ static void fills_every_place_and_no_other(void **state) {
     }
 }
 
+/* Large enough that rows are written around the caches, at every place in a line. */
+static void moves_long_rows_and_nothing_beside_them(void **state) {
+    (void)state;
+    enum { ROWS = 4096, ROW = 300, STEP = 364 };
+    uint8_t *src = malloc(ROWS * ROW);
+    uint8_t *dst = malloc(ROWS * STEP + 64);
+    assert_non_null(src);
+    assert_non_null(dst);
+    for (size_t i = 0; i < ROWS * ROW; i++) {
+        src[i] = (uint8_t)rnd(256);
+    }
+    const hr_dtype type = hr__dtype(HR_KIND_UINT, 1);
+    for (size_t shift = 0; shift < 64; shift += 21) {
+        memset(dst, 0xAA, ROWS * STEP + 64);
+        hr__copy copy = {.nloops = 2,
+                         .loops = {{.n = ROWS, .src_step = ROW, .dst_step = STEP},
+                                   {.n = ROW, .src_step = 1, .dst_step = 1}}};
+        hr__scatter(&copy, dst + shift, &type, src, &type);
+        for (size_t i = 0; i < ROWS; i++) {
+            const uint8_t *row = dst + shift + i * STEP;
+            assert_memory_equal(row, src + i * ROW, ROW);
+            for (size_t k = ROW; k < STEP; k++) {
+                assert_int_equal(row[k], 0xAA);
+            }
+        }
+    }
+    free(src);
+    free(dst);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moves_items_of_every_size),
+        cmocka_unit_test(moves_long_rows_and_nothing_beside_them),
         cmocka_unit_test(converts_and_swaps),
         cmocka_unit_test(fills_every_place_and_no_other),
     };
