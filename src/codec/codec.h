@@ -58,6 +58,7 @@ hr_status hr__spec_retype(hr__spec *spec, const hr__spec *from, const hr_dtype *
                           hr_error *err);
 
 struct hr__codec_type;
+struct hr__sink;
 
 /* One codec of one array: immutable once parsed, shared by all threads. */
 typedef struct hr__codec {
@@ -118,6 +119,12 @@ typedef struct hr__codec_type {
     hr_status (*decode)(const hr__codec *codec, hr__decode *d, hr_error *err);
     bool view; /* out is always a part of src: no dst is needed (dst may be NULL) */
     bool vlen; /* decodes to elements of variable length too */
+    /* Where the output can be made in order, in pieces that stay in the cache: decode
+     * with d->dst as the buffer, giving it to the sink each time it is full, and what is
+     * left at the end. HR_ERR_UNSUPPORTED: not these data; the sink may have seen some.
+     */
+    hr_status (*decode_pieces)(const hr__codec *codec, hr__decode *d,
+                               const struct hr__sink *sink, hr_error *err);
 } hr__codec_type;
 
 /* The chain of a chunk: codecs[0] is the first in the metadata's order (nearest the
@@ -164,6 +171,21 @@ hr_status hr__codec_entry_v3(json_object *entry, const char **name, json_object 
  * the worker decodes again. Sizes are checked: result and error name actual and expected.
  * d supplies worker, heap, skip_checksums, src, src_nbytes, dst. */
 hr_status hr__chain_decode(const hr__chain *chain, hr__decode *d, hr_error *err);
+
+/* Takes decoded bytes in order. */
+typedef struct hr__sink {
+    void *user;
+    void (*put)(void *user, const uint8_t *bytes, size_t nbytes);
+} hr__sink;
+
+/* Can the chain give its chunk in pieces? */
+bool hr__chain_has_pieces(const hr__chain *chain);
+/* Decode a chunk into the sink, piece_nbytes at a time (the last may be shorter). Sizes
+ * are checked as by hr__chain_decode, but only once all is delivered. HR_ERR_UNSUPPORTED
+ * as for the codec: decode it whole. d as there; dst is not used. */
+hr_status hr__chain_decode_pieces(const hr__chain *chain, hr__decode *d,
+                                  size_t piece_nbytes, const hr__sink *sink,
+                                  hr_error *err);
 
 /* No codec at all, or only views that strip nothing: the stored bytes are the chunk's,
  * so a part can be read alone. */

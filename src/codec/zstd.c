@@ -50,15 +50,21 @@ static hr_status explain(hr__decode *d, size_t code, hr_error *err) {
     }
 }
 
-hr_status hr__zstd_decode(hr__decode *d, hr_error *err) {
-    ZSTD_DCtx *context =
-        hr__worker_slot(d->worker, HR__SLOT_ZSTD, create_context, destroy_context);
-    if (context == NULL) {
+static hr_status open_context(const hr__decode *d, ZSTD_DCtx **context, hr_error *err) {
+    *context = hr__worker_slot(d->worker, HR__SLOT_ZSTD, create_context, destroy_context);
+    if (*context == NULL) {
         return hr__fail(err, HR_ERR_MEMORY, "no memory for libzstd");
     }
     ZSTD_forceIgnoreChecksum_e check =
         d->skip_checksums ? ZSTD_d_ignoreChecksum : ZSTD_d_validateChecksum;
-    (void)ZSTD_DCtx_setParameter(context, ZSTD_d_forceIgnoreChecksum, (int)check);
+    (void)ZSTD_DCtx_reset(*context, ZSTD_reset_session_only);
+    (void)ZSTD_DCtx_setParameter(*context, ZSTD_d_forceIgnoreChecksum, (int)check);
+    return HR_OK;
+}
+
+hr_status hr__zstd_decode(hr__decode *d, hr_error *err) {
+    ZSTD_DCtx *context;
+    HR__TRY(open_context(d, &context, err));
     /* One pass from src to dst: takes any number of frames and needs no window. */
     size_t made =
         ZSTD_decompressDCtx(context, d->dst, d->dst_nbytes, d->src, d->src_nbytes);
@@ -67,6 +73,49 @@ hr_status hr__zstd_decode(hr__decode *d, hr_error *err) {
     }
     d->out = d->dst;
     d->out_nbytes = made;
+    return HR_OK;
+}
+
+/* A stream keeps a window of the frame's: larger ones are decoded whole, in one pass that
+ * needs none. */
+#define PIECES_WINDOW_LOG 23
+
+static hr_status explain_pieces(hr__decode *d, size_t code, hr_error *err) {
+    if (ZSTD_getErrorCode(code) == ZSTD_error_frameParameter_windowTooLarge) {
+        return hr__fail(err, HR_ERR_UNSUPPORTED, "zstd window is too large for pieces");
+    }
+    return explain(d, code, err);
+}
+
+/* Frames follow each other as in the one pass: more is 0 at the end of each. */
+static hr_status decode_pieces(const hr__codec *codec, hr__decode *d,
+                               const hr__sink *sink, hr_error *err) {
+    (void)codec;
+    ZSTD_DCtx *context;
+    HR__TRY(open_context(d, &context, err));
+    (void)ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, PIECES_WINDOW_LOG);
+    ZSTD_inBuffer in = {.src = d->src, .size = d->src_nbytes};
+    ZSTD_outBuffer out = {.dst = d->dst, .size = d->dst_nbytes};
+    size_t more = 0;
+    do {
+        size_t in_before = in.pos;
+        size_t out_before = out.pos;
+        more = ZSTD_decompressStream(context, &out, &in);
+        if (ZSTD_isError(more)) {
+            return explain_pieces(d, more, err);
+        }
+        bool stuck = in.pos == in_before && out.pos == out_before;
+        if (out.pos == out.size) {
+            sink->put(sink->user, d->dst, out.pos);
+            out.pos = 0;
+        } else if (stuck && more > 0) {
+            return hr__fail(err, HR_ERR_DATA, "%zu bytes of zstd data end within a frame",
+                            d->src_nbytes);
+        }
+    } while (more > 0 || in.pos < in.size);
+    if (out.pos > 0) {
+        sink->put(sink->user, d->dst, out.pos);
+    }
     return HR_OK;
 }
 
@@ -88,4 +137,5 @@ const hr__codec_type hr__codec_zstd = {
     .library = "libzstd",
     .parse = parse,
     .decode = decode,
+    .decode_pieces = decode_pieces,
 };

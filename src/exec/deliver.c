@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "exec/pieces.h"
 #include "exec/run.h"
 #include "exec/scatter.h"
 
@@ -111,6 +112,13 @@ static hr_status deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
                     .src_nbytes = chunk->nbytes,
                     .dst = direct_destination(run, chunk, from),
                     .dst_nbytes = chain->decoded.nbytes};
+    if (d.dst == NULL) {
+        bool done;
+        HR__TRY(hr__run_deliver_pieces(run, w, chunk, chain, src, &done, err));
+        if (done) {
+            return HR_OK;
+        }
+    }
     HR__TRY(hr__chain_decode(chain, &d, err));
     atomic_fetch_add(&run->decoded_nbytes, d.out_nbytes);
     if (d.dst != NULL) {

@@ -3,7 +3,8 @@
  * A run is a job of the pool. Its pieces of work are, first, its objects (open, read the
  * indexes that lie on the way, work out the byte ranges), then the ranges of objects
  * that have more than one (read, decode, deliver). run.c hands the pieces out, object.c
- * does the first kind, deliver.c the second, stage.c brings chunks to devices. */
+ * does the first kind, deliver.c the second, pieces.c and stage.c bring
+ * large chunks and device ones to their places. */
 #ifndef HR_EXEC_RUN_H
 #define HR_EXEC_RUN_H
 

@@ -13,7 +13,7 @@
 
 /* A copy of this many bytes leaves nothing in the near caches that is read again, so that
  * rows of some lines are better written around them. */
-#define STREAM_NBYTES (1 << 20)
+#define STREAM_NBYTES (256 << 10)
 #define STREAM_ROW_NBYTES 256
 #define LINE_NBYTES 64
 
