@@ -16,7 +16,7 @@
 static int in_child(int (*fn)(void *), void *arg) {
     pid_t pid = fork();
     if (pid == 0) {
-        (void)alarm(10); /* rather than hang */
+        (void)alarm(60); /* rather than hang */
         _exit(fn(arg));
     }
     int status = -1;

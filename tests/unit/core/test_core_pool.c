@@ -366,7 +366,7 @@ static void a_child_of_a_busy_process_can_go_on(void **state) {
     for (int i = 0; i < 30; i++) {
         pid_t pid = fork();
         if (pid == 0) {
-            (void)alarm(10);
+            (void)alarm(60);
             _exit(use_after_fork(h.pool, c));
         }
         int status;

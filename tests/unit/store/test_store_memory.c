@@ -246,7 +246,7 @@ static void readers_see_whole_values(void **state) {
 }
 
 static int use_in_child(void) {
-    (void)alarm(10); /* rather than hang */
+    (void)alarm(60); /* rather than hang */
     if (check_reads(100) != NULL) {
         return 1;
     }
