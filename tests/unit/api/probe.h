@@ -14,10 +14,10 @@
 
 typedef struct probe {
     atomic_long ncalls, nlive;
-    atomic_size_t largest; /* asked for, refused ones too */
-    long refuse_from;      /* this call fails; −1: none */
-    bool refuse_all_after; /* and all after it */
-    size_t max_nbytes;     /* larger ones fail; 0: no limit */
+    atomic_size_t largest;   /* asked for, refused ones too */
+    atomic_long refuse_from; /* this call fails; −1: none */
+    bool refuse_all_after;   /* and all after it */
+    size_t max_nbytes;       /* larger ones fail; 0: no limit */
 } probe;
 
 static inline void *probe_alloc(void *user, size_t nbytes) {
@@ -27,15 +27,16 @@ static inline void *probe_alloc(void *user, size_t nbytes) {
     while (nbytes > largest &&
            !atomic_compare_exchange_weak(&p->largest, &largest, nbytes)) {
     }
-    bool refused = p->refuse_from >= 0 &&
-                   (i == p->refuse_from || (p->refuse_all_after && i > p->refuse_from));
+    long from = atomic_load(&p->refuse_from);
+    bool refused = from >= 0 && (i == from || (p->refuse_all_after && i > from));
     if (refused || (p->max_nbytes > 0 && nbytes > p->max_nbytes)) {
         return NULL;
     }
-    uint8_t *block = NULL;
-    if (posix_memalign((void **)&block, PROBE_HEADER, PROBE_HEADER + nbytes) != 0) {
+    void *memory = NULL;
+    if (posix_memalign(&memory, PROBE_HEADER, PROBE_HEADER + nbytes) != 0) {
         return NULL;
     }
+    uint8_t *block = memory;
     memcpy(block, &nbytes, sizeof nbytes);
     memset(block + PROBE_HEADER, 0xA5, nbytes < 4096 ? nbytes : 4096);
     atomic_fetch_add(&p->nlive, 1);

@@ -195,7 +195,7 @@ typedef struct attempt {
         hr_status again_status = (call);                                                 \
         if (again_status == HR_ERR_MEMORY) {                                             \
             assert_true((a)->err.message[0] != '\0');                                    \
-            (a)->probe.refuse_from = -1;                                                 \
+            atomic_store(&(a)->probe.refuse_from, -1);                                   \
             again_status = (call);                                                       \
         }                                                                                \
         if (again_status != HR_OK) {                                                     \
@@ -278,7 +278,7 @@ static bool run(attempt *a) {
     hr_selection all = {.kind = HR_SELECT_ALL};
     int32_t ndim;
     int64_t shape[HR_MAX_NDIM];
-    long refuse_from = a->probe.refuse_from;
+    long refuse_from = atomic_load(&a->probe.refuse_from);
     open_all(a);
     AGAIN(a, hr_node_describe(a->array, &info, &a->err));
     AGAIN(a, hr_selection_shape(a->array, &all, &ndim, shape, &a->err));
@@ -306,7 +306,7 @@ static long torture(const scenario *s, const test_files *files, const wanted *w,
     bool refused = true;
     for (; refused; n++) {
         attempt a = {.scenario = s, .files = files, .wanted = w, .err = HR_ERROR_INIT};
-        a.probe.refuse_from = n;
+        atomic_init(&a.probe.refuse_from, n);
         a.probe.refuse_all_after = all_after;
         refused = run(&a);
     }
@@ -325,7 +325,7 @@ static void any_allocation_may_fail(void **state) {
             continue;
         }
         attempt first = {.scenario = s, .files = &files, .err = HR_ERROR_INIT};
-        first.probe.refuse_from = -1;
+        atomic_init(&first.probe.refuse_from, -1);
         (void)run(&first);
         long once = torture(s, &files, &first.found, false);
         long ever = torture(s, &files, &first.found, true);
