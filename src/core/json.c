@@ -66,6 +66,35 @@ static size_t find_irregular(const char *text, size_t n, size_t i) {
     return NONE;
 }
 
+/* About what json-c takes for a value: "{}" is two bytes, and hundreds in memory. */
+enum { OBJECT_NBYTES = 768, ARRAY_NBYTES = 160, VALUE_NBYTES = 80 };
+
+static hr_status check_growth(const char *text, size_t n, hr_error *err) {
+    uint64_t needed = n;
+    bool in_string = false;
+    for (size_t i = 0; i < n; i++) {
+        char c = text[i];
+        if (in_string || c == '"') {
+            in_string ^= c == '"';
+            i += in_string && c == '\\';
+        } else {
+            needed += c == '{'   ? OBJECT_NBYTES
+                      : c == '[' ? ARRAY_NBYTES
+                      : c == ',' ? VALUE_NBYTES
+                                 : 0;
+        }
+    }
+    uint64_t most = HR__JSON_MAX_GROWTH * (uint64_t)n;
+    most = most < HR__JSON_MAX_NBYTES ? HR__JSON_MAX_NBYTES : most;
+    if (needed > most) {
+        return hr__fail(
+            err, HR_ERR_OVERFLOW,
+            "JSON document of %zu bytes would take %llu in memory, at most %llu", n,
+            (unsigned long long)needed, (unsigned long long)most);
+    }
+    return HR_OK;
+}
+
 /* json-c changes the locale of the thread meanwhile, under a lock of the process. */
 static json_object *feed(json_tokener *tok, const char *text, int nbytes) {
     hr__fork_hold_off();
@@ -156,6 +185,7 @@ hr_status hr__json_parse(const char *text, size_t nbytes, json_object **out,
         return hr__fail(err, HR_ERR_METADATA, "JSON document is %zu bytes, at most %d",
                         nbytes, INT_MAX);
     }
+    HR__TRY(check_growth(text, nbytes, err));
     size_t count = 0;
     for (size_t i = 0; (i = find_irregular(text, nbytes, i)) != NONE; count++) {
         if (i < nbytes && text[i] == '\'') {

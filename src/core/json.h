@@ -11,10 +11,15 @@
 #include <headrace/status.h>
 
 #define HR__JSON_MAX_DEPTH 64
+/* What the values of a document may take in memory, about: this much, or so many times
+ * the document where that is more. Real documents take ten times their size. */
+#define HR__JSON_MAX_NBYTES ((uint64_t)1 << 30)
+#define HR__JSON_MAX_GROWTH 16
 
 /* Parse a whole document (trailing white space allowed, anything else is an error).
  * NaN, Infinity and -Infinity are accepted as numbers. On success the caller owns *out
- * (json_object_put). Errors: HR_ERR_METADATA with the offset, HR_ERR_MEMORY. */
+ * (json_object_put). Errors: HR_ERR_METADATA with the offset, HR_ERR_OVERFLOW where the
+ * values would take too much memory, HR_ERR_MEMORY. */
 hr_status hr__json_parse(const char *text, size_t nbytes, json_object **out,
                          hr_error *err);
 
