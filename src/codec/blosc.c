@@ -127,4 +127,5 @@ const hr__codec_type hr__codec_blosc = {
     .library = "built in",
     .parse = parse,
     .decode = decode,
+    .max_ratio = 1 << 15, /* of the densest inner format, zstd */
 };

@@ -86,4 +86,5 @@ const hr__codec_type hr__codec_bz2 = {
     .library = "libbz2",
     .parse = parse,
     .decode = decode,
+    .max_ratio = 1 << 22, /* 46 MB from a block of some 40 bytes */
 };

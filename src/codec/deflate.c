@@ -200,6 +200,7 @@ const hr__codec_type hr__codec_gzip = {
     .library = "libdeflate",
     .parse = parse,
     .decode = decode,
+    .max_ratio = 1032, /* 258 bytes from 2 bits */
 };
 
 const hr__codec_type hr__codec_zlib = {
@@ -209,4 +210,5 @@ const hr__codec_type hr__codec_zlib = {
     .library = "libdeflate",
     .parse = parse,
     .decode = decode,
+    .max_ratio = 1032, /* the same */
 };

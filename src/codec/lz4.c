@@ -73,4 +73,5 @@ const hr__codec_type hr__codec_lz4 = {
     .library = "liblz4",
     .parse = parse,
     .decode = decode,
+    .max_ratio = 255,
 };

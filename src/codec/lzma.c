@@ -247,4 +247,5 @@ const hr__codec_type hr__codec_lzma = {
     .library = "liblzma",
     .parse = parse,
     .decode = decode,
+    .max_ratio = 1 << 16, /* 273 bytes from a quarter of a bit, in the limit */
 };

@@ -41,4 +41,5 @@ const hr__codec_type hr__codec_snappy = {
     .library = "libsnappy",
     .parse = parse,
     .decode = decode,
+    .max_ratio = 64, /* a copy of 64 bytes takes 3 */
 };

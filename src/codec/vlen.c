@@ -122,6 +122,7 @@ static hr_status parse_array(hr__codec_parse *p, hr_error *err) {
         .library = "built in",                                                           \
         .parse = parser,                                                                 \
         .decode = decode,                                                                \
+        .max_ratio = sizeof(hr_vlen) / LENGTH_NBYTES,                                    \
         .vlen = true,                                                                    \
     }
 

@@ -138,4 +138,5 @@ const hr__codec_type hr__codec_zstd = {
     .parse = parse,
     .decode = decode,
     .decode_pieces = decode_pieces,
+    .max_ratio = 1 << 15, /* 128 KiB from a block of 4 bytes */
 };
