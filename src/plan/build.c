@@ -16,23 +16,30 @@ static hr_status plan_axes(hr__builder *b, const hr__picked *picked, hr_error *e
     int64_t dst_strides[HR_MAX_NDIM];
     int64_t coords[HR_MAX_NDIM];
     int64_t at[HR_MAX_NDIM] = {0};
+    uint64_t nuses = 1;
     for (int32_t axis = 0, d = 0; axis < ndim; axis++) {
         const hr__axis_range *range = &picked->axes[axis];
+        if (range->indices == NULL &&
+            hr__slice_max_cuts(&a->grid[axis], range) > b->max_nuses) {
+            return hr__builder_fail_uses(b, err);
+        }
         cuts[axis] = hr__axis_cut(&a->grid[axis], range, b->arena, &ncuts[axis]);
         if (cuts[axis] == NULL) {
             return hr__fail_memory(err, (size_t)range->n * sizeof(hr__cut));
         }
         dst_strides[axis] = range->is_dropped ? 0 : b->dst_strides[d++];
+        if (!hr__mul_u64(nuses, (uint64_t)ncuts[axis], &nuses) ||
+            nuses > b->max_nuses - b->nuses) {
+            return hr__builder_fail_uses(b, err);
+        }
     }
     do {
         for (int32_t axis = 0; axis < ndim; axis++) {
             coords[axis] = cuts[axis][at[axis]].chunk;
         }
         HR__TRY(hr__builder_strides(b, coords, err));
-        hr__use *use = hr__builder_use(b, coords, ndim);
-        if (use == NULL) {
-            return hr__fail_memory(err, sizeof *use);
-        }
+        hr__use *use;
+        HR__TRY(hr__builder_use(b, coords, ndim, &use, err));
         for (int32_t axis = 0; axis < ndim; axis++) {
             use->dims[axis] = (hr__dim){.piece = &cuts[axis][at[axis]].piece,
                                         .src_stride = b->src_strides[axis],
@@ -168,6 +175,21 @@ static hr_status plan_request(hr__builder *b, uint32_t number, hr_error *err) {
     }
 }
 
+/* How many uses the destinations are worth. */
+static uint64_t max_uses(const hr__plan_request *requests, size_t n) {
+    uint64_t total = 0;
+    for (size_t i = 0; i < n; i++) {
+        const hr__plan_request *r = &requests[i];
+        uint64_t nbytes = 0;
+        if (r->dst_ndim >= 0 && r->dst_ndim <= HR_MAX_NDIM) {
+            (void)hr__shape_nbytes(r->dst_ndim, r->dst_shape, r->dst_itemsize, &nbytes);
+        }
+        (void)hr__add_u64(total, nbytes, &total);
+    }
+    uint64_t worth = total / HR__PLAN_USE_NBYTES;
+    return worth < HR__PLAN_MIN_USES ? HR__PLAN_MIN_USES : worth;
+}
+
 hr_status hr__plan_build(const hr__plan_request *requests, size_t n, hr__arena *arena,
                          hr__plan *plan, hr_error *err) {
     if (n > UINT32_MAX) {
@@ -178,7 +200,8 @@ hr_status hr__plan_build(const hr__plan_request *requests, size_t n, hr__arena *
     hr__builder b = {.arena = arena,
                      .requests = requests,
                      .plan = &made,
-                     .objects_tail = &made.objects};
+                     .objects_tail = &made.objects,
+                     .max_nuses = max_uses(requests, n)};
     hr_status status = HR_OK;
     for (size_t i = 0; i < n && status == HR_OK; i++) {
         status = plan_request(&b, (uint32_t)i, err);

@@ -32,6 +32,9 @@ typedef struct hr__cut {
     hr__piece piece;
 } hr__cut;
 
+/* Pieces that a slice of n > 0 elements may be cut into, at most. */
+uint64_t hr__slice_max_cuts(const hr__grid_axis *g, const hr__axis_range *range);
+
 /* The pieces that the grid cuts a range of n > 0 elements into, in order of chunk; NULL
  * without memory. */
 hr__cut *hr__axis_cut(const hr__grid_axis *g, const hr__axis_range *range,
@@ -63,12 +66,18 @@ typedef struct hr__item {
  */
 hr__item *hr__items_sort(hr__item *items, hr__item *spare, int64_t n);
 
+/* A plan has a use of a chunk for every so many bytes of the destinations, or this many.
+ * A use and its chunk take some 300 bytes. */
+#define HR__PLAN_USE_NBYTES 64
+#define HR__PLAN_MIN_USES ((uint64_t)1 << 22)
+
 typedef struct hr__builder {
     hr__arena *arena;
     const hr__plan_request *requests;
     hr__plan *plan;
     hr__object_plan **objects_tail;
     hr__table arrays, objects, chunks;
+    uint64_t nuses, max_nuses;
     /* Of the request being planned: */
     const hr__plan_request *request;
     uint32_t number, array_id;
@@ -82,8 +91,11 @@ typedef struct hr__builder {
 hr_status hr__builder_set_array_id(hr__builder *b, hr_error *err);
 /* Set src_strides for the chunk at coords. */
 hr_status hr__builder_strides(hr__builder *b, const int64_t *coords, hr_error *err);
-/* A new use, with ndim loops to fill, of the chunk at coords; NULL without memory. */
-hr__use *hr__builder_use(hr__builder *b, const int64_t *coords, int32_t ndim);
+/* More uses than a plan may have. */
+hr_status hr__builder_fail_uses(const hr__builder *b, hr_error *err);
+/* A new use, with ndim loops to fill, of the chunk at coords. */
+hr_status hr__builder_use(hr__builder *b, const int64_t *coords, int32_t ndim,
+                          hr__use **out, hr_error *err);
 /* A use with a single loop over elements of the decoded chunk. */
 hr_status hr__builder_flat(hr__builder *b, const int64_t *coords, hr__piece piece,
                            hr_error *err);

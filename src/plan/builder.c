@@ -145,28 +145,42 @@ static hr__chunk *chunk_at(hr__builder *b, const int64_t *coords) {
     return chunk;
 }
 
-hr__use *hr__builder_use(hr__builder *b, const int64_t *coords, int32_t ndim) {
-    hr__chunk *chunk = chunk_at(b, coords);
-    hr__use *use =
-        chunk == NULL
-            ? NULL
-            : hr__arena_alloc(b->arena, sizeof *use + (size_t)ndim * sizeof *use->dims);
-    if (use != NULL) {
-        use->request = b->number;
-        use->ndim = ndim;
-        use->next = chunk->uses;
-        chunk->uses = use;
+hr_status hr__builder_fail_uses(const hr__builder *b, hr_error *err) {
+    return hr__fail(err, HR_ERR_OVERFLOW,
+                    "request %" PRIu32
+                    ": the chunks are too many and too small to be read "
+                    "at once: more than %" PRIu64 ", expected some %d bytes of each",
+                    b->number, b->max_nuses, HR__PLAN_USE_NBYTES);
+}
+
+hr_status hr__builder_use(hr__builder *b, const int64_t *coords, int32_t ndim,
+                          hr__use **out, hr_error *err) {
+    if (b->nuses == b->max_nuses) {
+        return hr__builder_fail_uses(b, err);
     }
-    return use;
+    b->nuses++;
+    size_t nbytes = sizeof(hr__use) + (size_t)ndim * sizeof(hr__dim);
+    hr__chunk *chunk = chunk_at(b, coords);
+    hr__use *use = chunk == NULL ? NULL : hr__arena_alloc(b->arena, nbytes);
+    if (use == NULL) {
+        return hr__fail_memory(err, nbytes);
+    }
+    use->request = b->number;
+    use->ndim = ndim;
+    use->next = chunk->uses;
+    chunk->uses = use;
+    *out = use;
+    return HR_OK;
 }
 
 hr_status hr__builder_flat(hr__builder *b, const int64_t *coords, hr__piece piece,
                            hr_error *err) {
     const hr__piece *kept = hr__arena_copy(b->arena, &piece, sizeof piece);
-    hr__use *use = kept == NULL ? NULL : hr__builder_use(b, coords, 1);
-    if (use == NULL) {
+    if (kept == NULL) {
         return hr__fail_memory(err, sizeof piece);
     }
+    hr__use *use;
+    HR__TRY(hr__builder_use(b, coords, 1, &use, err));
     use->dims[0] =
         (hr__dim){.piece = kept, .src_stride = 1, .dst_stride = b->dst_strides[0]};
     return HR_OK;

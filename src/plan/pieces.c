@@ -6,15 +6,19 @@
  * each costs a copy of its own, but one that moves rows. */
 #define LONG_RUN 8
 
+uint64_t hr__slice_max_cuts(const hr__grid_axis *g, const hr__axis_range *range) {
+    int64_t n = range->n;
+    int64_t first = hr__grid_find(g, range->start);
+    int64_t last = hr__grid_find(g, range->start + (n - 1) * range->step);
+    int64_t most = (last > first ? last - first : first - last) + 1;
+    return (uint64_t)(most < n ? most : n);
+}
+
 static hr__cut *cut_slice(const hr__grid_axis *g, const hr__axis_range *range,
                           hr__arena *arena, int64_t *ncuts) {
     int64_t n = range->n;
     int64_t step = range->step;
-    int64_t first = hr__grid_find(g, range->start);
-    int64_t last = hr__grid_find(g, range->start + (n - 1) * step);
-    int64_t most = (last > first ? last - first : first - last) + 1;
-    most = most < n ? most : n;
-    hr__cut *cuts = hr__arena_array(arena, (size_t)most, sizeof *cuts);
+    hr__cut *cuts = hr__arena_array(arena, hr__slice_max_cuts(g, range), sizeof *cuts);
     if (cuts == NULL) {
         return NULL;
     }

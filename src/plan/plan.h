@@ -89,7 +89,8 @@ hr_status hr__selection_shape(const hr__array *a, const hr_selection *selection,
  * what BLOCKS selections count in: block_shape of a request gives the chunk lengths in
  * elements. A use has one loop per array axis, in their order; POINTS and MASK give one
  * loop over elements of the decoded chunk. Errors: those of hr__selection_shape and
- * HR_ERR_SHAPE, with the request's number in the message; HR_ERR_MEMORY. */
+ * HR_ERR_SHAPE, with the request's number in the message; HR_ERR_MEMORY; HR_ERR_OVERFLOW
+ * where the chunks are so many and so small that the plan would dwarf the data. */
 hr_status hr__plan_build(const hr__plan_request *requests, size_t n, hr__arena *arena,
                          hr__plan *plan, hr_error *err);
 
