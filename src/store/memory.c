@@ -3,6 +3,7 @@
  * Values are immutable and counted: who opened one keeps it, whatever is set meanwhile.
  * Every change of the table is published by storing one pointer, so that a process forked
  * in the middle of it finds the table whole. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,8 @@ typedef struct memory {
     hr__lock lock; /* guards all that follows */
     table *table;
     size_t count;
+    entry **sorted; /* by key, for lists: all entries while nsorted == count */
+    size_t nsorted;
     uint64_t version; /* of the latest value */
 } memory;
 
@@ -81,6 +84,8 @@ static void acquire(memory *m) {
         for (size_t i = 0; i < m->table->capacity; i++) {
             m->count += m->table->slots[i] != NULL;
         }
+        m->sorted = NULL;
+        m->nsorted = 0;
     }
 }
 
@@ -205,25 +210,64 @@ static int compare_children(const void *a, const void *b) {
     return (int)x->is_prefix - (int)y->is_prefix;
 }
 
-/* Children in the order of the table, the same prefix many times; returns their number.
- * Inside the lock. */
-static size_t collect(const memory *m, const char *prefix, child *children) {
-    size_t skip = strlen(prefix);
+static int compare_keys(const void *a, const void *b) {
+    return strcmp((*(entry *const *)a)->key, (*(entry *const *)b)->key);
+}
+
+/* Bring the sorted entries up to date. Inside the lock; false without memory. */
+static bool sort_entries(memory *m) {
+    if (m->nsorted == m->count) { /* keys are only ever added */
+        return true;
+    }
+    const hr_allocator *a = m->base.allocator;
+    entry **sorted = hr__alloc(a, m->count * sizeof *sorted);
+    if (sorted == NULL) {
+        return false;
+    }
     size_t n = 0;
     for (size_t i = 0; i < m->table->capacity; i++) {
-        const entry *e = m->table->slots[i];
-        if (e == NULL || strncmp(e->key, prefix, skip) != 0 ||
-            (skip > 0 && e->key[skip] != '/')) {
-            continue;
+        if (m->table->slots[i] != NULL) {
+            sorted[n++] = m->table->slots[i];
         }
-        if (children != NULL) {
-            const char *name = e->key + skip + (skip > 0);
-            size_t length = strcspn(name, "/");
-            children[n] = (child){name, length, name[length] == '/'};
-        }
-        n++;
     }
-    return n;
+    qsort(sorted, n, sizeof(entry *), compare_keys);
+    hr__free(a, m->sorted, m->nsorted * sizeof(entry *));
+    m->sorted = sorted;
+    m->nsorted = n;
+    return true;
+}
+
+/* The first sorted entry whose key does not begin with less than n bytes of `prefix`;
+ * with `after`, not with these either. */
+static size_t bound(const memory *m, const char *prefix, size_t n, bool after) {
+    size_t low = 0;
+    size_t high = m->nsorted;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int c = strncmp(m->sorted[middle]->key, prefix, n);
+        if (c < 0 || (after && c == 0)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Children below a prefix ("" or one that ends in a slash), the same one perhaps many
+ * times. Inside the lock; NULL without memory, or where *n is 0. */
+static child *collect(const memory *m, const char *prefix, size_t *n) {
+    size_t skip = strlen(prefix);
+    size_t first = bound(m, prefix, skip, false);
+    size_t end = bound(m, prefix, skip, true);
+    child *children = hr__alloc(m->base.allocator, (end - first) * sizeof *children);
+    for (size_t i = first; children != NULL && i < end; i++) {
+        const char *name = m->sorted[i]->key + skip;
+        size_t length = strcspn(name, "/");
+        children[i - first] = (child){name, length, name[length] == '/'};
+    }
+    *n = end - first;
+    return children;
 }
 
 /* Sorted, each one once. The sink is called outside the lock: it may use the store. */
@@ -247,20 +291,20 @@ static bool report(child *children, size_t n, const hr__list_sink *sink) {
 static hr_status memory_list(hr_store *self, const char *prefix,
                              const hr__list_sink *sink, hr_error *err) {
     memory *m = (memory *)self;
+    char start[HR__KEY_MAX + 2];
+    (void)snprintf(start, sizeof start, "%s%s", prefix, prefix[0] != '\0' ? "/" : "");
+    size_t n = 0;
     acquire(m);
-    size_t n = collect(m, prefix, NULL);
-    child *children = hr__alloc(self->allocator, n * sizeof *children);
-    if (children != NULL) {
-        (void)collect(m, prefix, children);
-    }
+    bool ok = sort_entries(m);
+    child *children = ok ? collect(m, start, &n) : NULL;
     hr__lock_release(&m->lock);
-    if (n == 0) {
+    if (ok && n == 0) {
         return HR_OK;
     }
     if (children == NULL) {
         return hr__fail_memory(err, n * sizeof *children);
     }
-    bool ok = report(children, n, sink);
+    ok = report(children, n, sink);
     hr__free(self->allocator, children, n * sizeof *children);
     return ok ? HR_OK : hr__fail(err, HR_ERR_MEMORY, "no memory for the list");
 }
@@ -275,6 +319,7 @@ static void memory_destroy(hr_store *self) {
             hr__free(a, e, sizeof *e + strlen(e->key) + 1);
         }
     }
+    hr__free(a, m->sorted, m->nsorted * sizeof(entry *));
     hr__free(a, m->table, table_nbytes(m->table->capacity));
     hr__lock_destroy(&m->lock);
     hr__free(a, m, sizeof *m);
