@@ -1,17 +1,26 @@
-/* Tests that ThreadSanitizer cannot run. SPDX-License-Identifier: Apache-2.0 */
+/* Tests that sanitizers cannot run. SPDX-License-Identifier: Apache-2.0 */
 #ifndef HR_TESTS_TSAN_H
 #define HR_TESTS_TSAN_H
 
-/* Forks of threaded programs are beyond it. */
-#if defined(__SANITIZE_THREAD__)
-#define SKIP_UNDER_TSAN() skip()
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SKIP_UNDER_TSAN() skip()
+#ifdef __has_feature
+#define HR_TEST_FEATURE(name) __has_feature(name)
+#else
+#define HR_TEST_FEATURE(name) 0
 #endif
-#endif
-#ifndef SKIP_UNDER_TSAN
+
+/* Forks of threaded programs are beyond ThreadSanitizer. */
+#if defined(__SANITIZE_THREAD__) || HR_TEST_FEATURE(thread_sanitizer)
+#define SKIP_UNDER_TSAN() skip()
+#else
 #define SKIP_UNDER_TSAN() ((void)0)
+#endif
+
+/* AddressSanitizer's allocator does not survive the fork of a process whose threads
+ * allocate meanwhile. */
+#if defined(__SANITIZE_ADDRESS__) || HR_TEST_FEATURE(address_sanitizer)
+#define SKIP_UNDER_ASAN() skip()
+#else
+#define SKIP_UNDER_ASAN() ((void)0)
 #endif
 
 #endif

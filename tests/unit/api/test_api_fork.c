@@ -15,18 +15,6 @@
 #include "../tsan.h"
 #include "fixture.h"
 
-/* Its allocator does not survive the fork of a process whose threads allocate. */
-#if defined(__SANITIZE_ADDRESS__)
-#define SKIP_UNDER_ASAN() skip()
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SKIP_UNDER_ASAN() skip()
-#endif
-#endif
-#ifndef SKIP_UNDER_ASAN
-#define SKIP_UNDER_ASAN() ((void)0)
-#endif
-
 enum { NARRAYS = 3, LENGTH = 12 };
 
 typedef struct world {

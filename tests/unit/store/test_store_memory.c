@@ -272,6 +272,7 @@ static int use_in_child(void) {
 static void a_child_finds_the_table_whole(void **state) {
     (void)state;
     SKIP_UNDER_TSAN();
+    SKIP_UNDER_ASAN();
     stop = 0;
     pthread_t thread;
     static char name[] = "x";
