@@ -7,92 +7,13 @@
 
 #include "core/checked.h"
 
-/* A scatter's loops, and last the bytes of an item. */
-#define MAX_LOOPS (HR_K_MAX_DIMS + 1)
-
 /* Threads along the destination's fastest loop when the source is fastest along another:
  * both sides of a transposition then touch whole 32-byte sectors. */
 #define LOG_TRANSPOSE_THREADS 3
 #define LOG_WARP 5
 
-typedef struct loops {
-    uint64_t src, dst;
-    hr_k_axis axes[MAX_LOOPS]; /* the last is fastest in the destination */
-    uint32_t naxes;
-} loops;
-
-static uint64_t magnitude(uint64_t step) {
-    return step > INT64_MAX ? 0 - step : step;
-}
-
-static bool has_list(const hr_k_axis *a) {
-    return a->src_list != 0 || a->dst_list != 0;
-}
-
-static uint32_t ceil_log2(uint64_t n) {
-    return n <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(n - 1);
-}
-
-/* One loop as an axis that starts at 0; the starts go to src and dst. Runs upward in the
- * destination where its order is free to choose. */
-static void add_loop(loops *l, const hr_k_dim *d) {
-    hr_k_axis a = {d->n, (uint64_t)d->src_step, (uint64_t)d->dst_step, d->src_list,
-                   d->dst_list};
-    l->src += a.src_list == 0 ? (uint64_t)d->src0 : 0;
-    l->dst += a.dst_list == 0 ? (uint64_t)d->dst0 : 0;
-    if (has_list(&a)) {
-        l->axes[l->naxes++] = a;
-        return;
-    }
-    if (a.n == 1) {
-        return;
-    }
-    if (a.dst_step > INT64_MAX) {
-        l->src += (a.n - 1) * a.src_step;
-        l->dst += (a.n - 1) * a.dst_step;
-        a.src_step = 0 - a.src_step;
-        a.dst_step = 0 - a.dst_step;
-    }
-    l->axes[l->naxes++] = a;
-}
-
-/* Longest destination steps outermost; a step of 0 is no order at all and goes there too.
- */
-static void sort_loops(loops *l) {
-    for (uint32_t i = 1; i < l->naxes; i++) {
-        hr_k_axis a = l->axes[i];
-        uint64_t key = magnitude(a.dst_step) - 1;
-        uint32_t k = i;
-        for (; k > 0 && magnitude(l->axes[k - 1].dst_step) - 1 < key; k--) {
-            l->axes[k] = l->axes[k - 1];
-        }
-        l->axes[k] = a;
-    }
-}
-
-/* Does `outer` continue where `inner` ends, on both sides? */
-static bool continues(const hr_k_axis *outer, const hr_k_axis *inner) {
-    uint64_t n;
-    return !has_list(outer) && !has_list(inner) && hr__mul_u64(outer->n, inner->n, &n) &&
-           outer->src_step == inner->n * inner->src_step &&
-           outer->dst_step == inner->n * inner->dst_step;
-}
-
-static void merge_loops(loops *l) {
-    uint32_t last = l->naxes - 1; /* the merged axes are last … naxes − 1 */
-    for (uint32_t i = last; i-- > 0;) {
-        if (continues(&l->axes[i], &l->axes[last])) {
-            l->axes[last].n *= l->axes[i].n;
-        } else {
-            l->axes[--last] = l->axes[i];
-        }
-    }
-    l->naxes -= last;
-    memmove(l->axes, l->axes + last, l->naxes * sizeof *l->axes);
-}
-
 /* The last axis counts bytes: make it count the widest items that fit and are aligned. */
-static uint32_t widen_items(loops *l) {
+static uint32_t widen_items(hr__loops *l) {
     hr_k_axis *item = &l->axes[l->naxes - 1];
     uint64_t bits = 16 | l->src | l->dst | item->n;
     for (uint32_t i = 0; i + 1 < l->naxes; i++) {
@@ -108,36 +29,30 @@ static uint32_t widen_items(loops *l) {
     return width;
 }
 
-static hr_k_axis take_axis(loops *l, uint32_t i) {
-    hr_k_axis a = l->axes[i];
-    l->naxes--;
-    memmove(l->axes + i, l->axes + i + 1, (l->naxes - i) * sizeof *l->axes);
-    return a;
-}
-
 /* The loop that shares a tile with x: the one that is fastest in the source, if that is
  * not x; else the innermost that fills the tile, or the longest. */
-static hr_k_axis take_y(loops *l, const hr_k_axis *x, uint32_t width, bool *transposed) {
+static hr_k_axis take_y(hr__loops *l, const hr_k_axis *x, uint32_t log_items,
+                        bool *transposed) {
     *transposed = false;
     if (l->naxes == 0) {
         return (hr_k_axis){.n = 1};
     }
     uint32_t best = l->naxes - 1;
-    uint64_t step = magnitude(x->src_step);
+    uint64_t step = hr__magnitude(x->src_step);
     for (uint32_t i = l->naxes; i-- > 0;) {
         const hr_k_axis *a = &l->axes[i];
-        if (a->src_list == 0 && a->src_step != 0 && magnitude(a->src_step) < step) {
-            step = magnitude(a->src_step);
+        if (a->src_list == 0 && a->src_step != 0 && hr__magnitude(a->src_step) < step) {
+            step = hr__magnitude(a->src_step);
             best = i;
             *transposed = true;
         }
     }
-    uint32_t log_tile = HR_K_LOG_THREADS + HR_K_LOG_ITEMS(width), log_x = ceil_log2(x->n);
+    uint32_t log_tile = HR_K_LOG_THREADS + log_items, log_x = hr__ceil_log2(x->n);
     uint64_t wanted = log_x < log_tile ? UINT64_C(1) << (log_tile - log_x) : 1;
     for (uint32_t i = l->naxes; i-- > 0 && !*transposed && l->axes[best].n < wanted;) {
         best = l->axes[i].n > l->axes[best].n ? i : best;
     }
-    return take_axis(l, best);
+    return hr__loops_take(l, best);
 }
 
 static uint64_t count_tiles(uint64_t n, uint32_t log_tile) {
@@ -153,9 +68,8 @@ static double waste(uint64_t n, uint32_t log_tile) {
 /* Lay threads and items along x and y so that few lie outside. Many threads along x are
  * better (whole sectors, long runs), so fewer must save an eighth. */
 static void choose_tile(hr_k_tiles *t, const hr_k_axis *x, const hr_k_axis *y,
-                        bool transposed) {
-    uint32_t log_items = HR_K_LOG_ITEMS(t->width);
-    uint32_t log_x = ceil_log2(x->n), log_y = ceil_log2(y->n);
+                        uint32_t log_items, bool transposed) {
+    uint32_t log_x = hr__ceil_log2(x->n), log_y = hr__ceil_log2(y->n);
     uint32_t most = HR_K_LOG_THREADS, least = LOG_WARP;
     if (transposed) {
         most -= log_y < HR_K_LOG_THREADS - LOG_TRANSPOSE_THREADS
@@ -185,7 +99,7 @@ static void choose_tile(hr_k_tiles *t, const hr_k_axis *x, const hr_k_axis *y,
         t->items_along_y ? HR_K_LOG_THREADS - t->log_threads_x : t->log_threads_x;
     t->src_item_step = t->along.src_step << t->log_item_step;
     t->dst_item_step = t->along.dst_step << t->log_item_step;
-    t->has_lists = has_list(x) || has_list(y);
+    t->has_lists = hr__axis_has_list(x) || hr__axis_has_list(y);
 }
 
 static hr_status number_tiles(hr_k_tiles *t, uint64_t nx, uint64_t ny, hr_error *err) {
@@ -205,53 +119,33 @@ static hr_status number_tiles(hr_k_tiles *t, uint64_t nx, uint64_t ny, hr_error 
     return HR_OK;
 }
 
-static hr_status check(const hr_k_scatter *s, hr_error *err) {
-    if (s->ndim < 0 || s->ndim > HR_K_MAX_DIMS || s->itemsize == 0) {
-        return hr__fail(
-            err, HR_ERR_ARGUMENT,
-            "copy of %d loops and items of %u bytes, expected 0 to %d and 1 or "
-            "more",
-            s->ndim, s->itemsize, HR_K_MAX_DIMS);
-    }
-    uint64_t n = 1;
-    bool fits = true, empty = false;
-    for (int32_t i = 0; i < s->ndim; i++) {
-        empty = empty || s->dims[i].n == 0;
-        fits = fits && hr__mul_u64(n, s->dims[i].n, &n);
-    }
-    if (empty ? s->nitems != 0 : !fits || n != s->nitems) {
-        return hr__fail(err, HR_ERR_ARGUMENT,
-                        "copy of %llu items whose loops count others",
-                        (unsigned long long)s->nitems);
-    }
+hr_status hr__geometry_lay_out(const hr__loops *loops, uint32_t log_items,
+                               hr_k_tiles *tiles, hr_error *err) {
+    hr__loops l = *loops;
+    hr_k_tiles t = {.src = l.src, .dst = l.dst};
+    bool transposed;
+    hr_k_axis x = hr__loops_take(&l, l.naxes - 1);
+    hr_k_axis y = take_y(&l, &x, log_items, &transposed);
+    choose_tile(&t, &x, &y, log_items, transposed);
+    t.nouter = l.naxes;
+    memcpy(t.outer, l.axes, l.naxes * sizeof *l.axes);
+    HR__TRY(number_tiles(&t, x.n, y.n, err));
+    *tiles = t;
     return HR_OK;
 }
 
 static hr_status make_tiles(const hr_k_scatter *s, hr_k_tiles *tiles, hr_error *err) {
-    HR__TRY(check(s, err));
+    HR__TRY(hr__loops_check(s, err));
     hr_k_tiles t = {.width = 1};
-    if (s->nitems == 0) {
-        *tiles = t;
-        return HR_OK;
+    if (s->nitems > 0) {
+        hr__loops l;
+        hr__loops_sort(s, &l);
+        l.axes[l.naxes++] = (hr_k_axis){.n = s->itemsize, .src_step = 1, .dst_step = 1};
+        hr__loops_merge(&l);
+        uint32_t width = widen_items(&l);
+        HR__TRY(hr__geometry_lay_out(&l, HR_K_LOG_ITEMS(width), &t, err));
+        t.width = width;
     }
-    loops l = {.src = s->src, .dst = s->dst};
-    for (int32_t i = 0; i < s->ndim; i++) {
-        add_loop(&l, &s->dims[i]);
-    }
-    sort_loops(&l);
-    l.axes[l.naxes++] = (hr_k_axis){.n = s->itemsize, .src_step = 1, .dst_step = 1};
-    merge_loops(&l);
-    t.width = widen_items(&l);
-    t.src = l.src;
-    t.dst = l.dst;
-
-    bool transposed;
-    hr_k_axis x = take_axis(&l, l.naxes - 1);
-    hr_k_axis y = take_y(&l, &x, t.width, &transposed);
-    choose_tile(&t, &x, &y, transposed);
-    t.nouter = l.naxes;
-    memcpy(t.outer, l.axes, l.naxes * sizeof *l.axes);
-    HR__TRY(number_tiles(&t, x.n, y.n, err));
     *tiles = t;
     return HR_OK;
 }
@@ -282,5 +176,5 @@ hr_status hr__geometry_tiles(hr__kernel kernel, const void *params, hr_k_tiles *
 }
 
 uint32_t hr__geometry_log_width(const hr_k_tiles *tiles) {
-    return ceil_log2(tiles->width);
+    return hr__ceil_log2(tiles->width);
 }
