@@ -6,7 +6,10 @@
 option(HR_SIMT "Build the simt device: the kernels on the CPU, for tests" ${HR_TESTS})
 set(HR_KERNEL_SOURCES)
 set(HR_KERNEL_DEFINITIONS)
-set(HR_KERNEL_FILES scatter)
+set(HR_KERNEL_FILES scatter store)
+list(TRANSFORM HR_KERNEL_FILES PREPEND ${CMAKE_SOURCE_DIR}/cuda/
+  OUTPUT_VARIABLE HR_KERNEL_DEVICE_SOURCES)
+list(TRANSFORM HR_KERNEL_DEVICE_SOURCES APPEND .cu)
 file(GLOB HR_KERNEL_HEADERS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cuda/*.h
   ${CMAKE_SOURCE_DIR}/cuda/*.cuh)
 
@@ -46,7 +49,7 @@ if(HR_NVCC)
   foreach(file ${HR_KERNEL_FILES})
     set(fatbin ${CMAKE_BINARY_DIR}/cuda/${file}.fatbin)
     add_custom_command(OUTPUT ${fatbin}
-      COMMAND ${HR_NVCC} -fatbin -std=c++17 -O3 ${targets} -o ${fatbin}
+      COMMAND ${HR_NVCC} -fatbin -std=c++17 -O3 -fmad=false ${targets} -o ${fatbin}
         ${CMAKE_SOURCE_DIR}/cuda/${file}.cu
       DEPENDS ${CMAKE_SOURCE_DIR}/cuda/${file}.cu ${HR_KERNEL_HEADERS}
       COMMENT "nvcc ${file}.cu" VERBATIM)
@@ -75,11 +78,11 @@ endif()
 # C++ without the C++ library, so that what it is linked into stays plain C. The thread
 # sanitizer does not see through stacks switched by hand.
 set(HR_SIMT_OPTIONS -Wall -Wextra -Wshadow -fno-exceptions -fno-rtti
-  -fno-threadsafe-statics -fno-sanitize=thread)
+  -fno-threadsafe-statics -fno-sanitize=thread -ffp-contract=off)
 if(HR_SIMT)
   list(APPEND HR_KERNEL_SOURCES ${CMAKE_SOURCE_DIR}/cuda/simt_run.cpp)
   list(APPEND HR_KERNEL_DEFINITIONS HR_WITH_SIMT)
   set_source_files_properties(${CMAKE_SOURCE_DIR}/cuda/simt_run.cpp PROPERTIES
     COMPILE_OPTIONS "${HR_SIMT_OPTIONS}"
-    OBJECT_DEPENDS "${CMAKE_SOURCE_DIR}/cuda/scatter.cu;${HR_KERNEL_HEADERS}")
+    OBJECT_DEPENDS "${HR_KERNEL_DEVICE_SOURCES};${HR_KERNEL_HEADERS}")
 endif()

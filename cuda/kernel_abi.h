@@ -64,4 +64,136 @@ typedef struct hr_k_tiles {
     hr_k_axis outer[HR_K_MAX_DIMS - 1]; /* the last is fastest */
 } hr_k_tiles;
 
+/* --- the store ---
+ *
+ * It brings the items of decoded chunks to their places: undoes a shuffle, reverses
+ * bytes, converts numbers and copies through loops, all in one pass. hr_k_store says what
+ * is wanted of one chunk; device/kstore.h makes a task of it, and the kernel takes many
+ * tasks at once. */
+
+/* How the bytes of a chunk lie. Blocks are shuffled each for itself; the last may be
+ * shorter. Bytes after a block's last whole item stand as they are. */
+enum {
+    HR_K_PLAIN,
+    HR_K_BYTES_SHUFFLED, /* the first bytes of all items, then their second bytes, … */
+    HR_K_BITS_SHUFFLED   /* the same with bits, the lowest first; a block whose number of
+                            items is no multiple of 8 is not shuffled */
+};
+
+/* What an item is. */
+enum {
+    HR_K_RAW, /* bytes */
+    HR_K_BOOL,
+    HR_K_I8,
+    HR_K_I16,
+    HR_K_I32,
+    HR_K_I64,
+    HR_K_U8,
+    HR_K_U16,
+    HR_K_U32,
+    HR_K_U64,
+    HR_K_F16,
+    HR_K_BF16,
+    HR_K_F32,
+    HR_K_F64,
+    HR_K_C64,
+    HR_K_C128,
+    HR_K_NNUMBERS
+};
+
+/* What an item goes through on its way, step after step. Constants of an arithmetic step
+ * are of the number's own type, F16 and BF16 as F32: its bits. Constants of the others
+ * are the bits of an item, those of a signed integer extended. */
+enum {
+    HR_K_CAST,    /* to `number`, as NumPy's astype; a float saturates as integer */
+    HR_K_DIV_ADD, /* x / a + b, rounded twice to the type of float that x is */
+    HR_K_MUL_ADD, /* x · a + b, so too */
+    HR_K_MARK,    /* remember the items that equal a; NaN equals NaN */
+    HR_K_REPLACE  /* those become a */
+};
+
+typedef struct hr_k_step {
+    uint32_t code;
+    uint32_t number; /* that the step leaves behind */
+    uint64_t a, b;
+} hr_k_step;
+
+#define HR_K_MAX_STEPS 6
+
+typedef struct hr_k_store {
+    uint64_t chunk; /* const uint8_t *; best 16-byte aligned */
+    uint64_t chunk_nbytes;
+    uint64_t block_nbytes;       /* where shuffled: ≥ 1, and the chunk below 4 GiB */
+    uint32_t shuffle, typesize;  /* typesize: the shuffle's, ≥ 1 */
+    uint32_t from, to;           /* numbers; HR_K_RAW both or none */
+    uint32_t from_unit, to_unit; /* bytes that are to be reversed together, 1 for none; of
+                                    HR_K_RAW from_unit alone */
+    uint32_t nsteps;             /* 0: from and to are the same */
+    hr_k_step steps[HR_K_MAX_STEPS];
+    hr_k_scatter copy; /* src and the loops' source side: bytes of the chunk once it is
+                          unshuffled; itemsize: of an item there */
+} hr_k_store;
+
+/* --- what the kernel takes --- */
+
+/* n / divisor for any n: ((n − t) >> shift1) + t) >> shift2, t = n·factor / 2^32. */
+typedef struct hr_k_divisor {
+    uint32_t divisor, factor, shift1, shift2;
+} hr_k_divisor;
+
+/* A chunk; [1] is its last block, [0] are all others. */
+typedef struct hr_k_source {
+    uint64_t chunk, nbytes;
+    uint32_t shuffle;
+    uint32_t last_block;
+    uint32_t shuffled_nbytes[2]; /* of a block, from its start */
+    uint32_t stride[2];          /* from a byte (or bit) of an item to the next */
+    hr_k_divisor block_nbytes, typesize;
+} hr_k_source;
+
+/* A slot is what a thread loads, converts and writes as one, up to 16 bytes on either
+ * side; it holds four. A tile's items are cells: slots, or 8 bit-shuffled items whose
+ * bits a thread gathers at once and deals to slots. */
+#define HR_K_STORE_SLOTS 4
+
+typedef enum hr_k_path {
+    HR_K_PATH_PLAIN,   /* aligned slots */
+    HR_K_PATH_PLANES,  /* slots of whole items, byte-shuffled; typesize 2, 4, 8, 16 */
+    HR_K_PATH_BITS,    /* eight items, bit-shuffled; typesize 1, 2, 4, 8 */
+    HR_K_PATH_ANYTHING /* slots, byte by byte */
+} hr_k_path;
+
+typedef struct hr_k_store_task {
+    hr_k_tiles tiles; /* of cells; src counts from the chunk */
+    hr_k_source source;
+    uint32_t path;                         /* hr_k_path */
+    uint32_t log_cells;                    /* a thread takes 2^n of a tile */
+    uint32_t ncells_at_once;               /* 4 where slots are evenly apart, else 1 */
+    uint32_t nslots;                       /* of a cell; 1 but for HR_K_PATH_BITS */
+    uint32_t slot_nbytes;                  /* at the source: 1, 2, 4, 8 or 16 */
+    uint32_t out_nbytes;                   /* at the destination: 1, 2, 4, 8 or 16 */
+    uint64_t slot_src_step, slot_dst_step; /* between those at once */
+    uint64_t run_step; /* 2^log_run bytes are contiguous in the destination, and the */
+    uint32_t log_run;  /* next of the slot so far away */
+    uint32_t write_nbytes; /* a write is so wide, within a run: 1, 2, 4, 8 or 16 */
+    uint32_t from, to;     /* numbers */
+    uint32_t from_unit, to_unit;
+    uint32_t either_part; /* of complex items to bool: the imaginary part if the real is 0
+                           */
+    uint32_t nsteps;
+    hr_k_step steps[HR_K_MAX_STEPS];
+} hr_k_store_task;
+
+/* A tile of a task. */
+typedef struct hr_k_store_tile {
+    uint32_t task, tile;
+} hr_k_store_tile;
+
+/* Two kernels share a batch: one for tasks without steps, one for those with. */
+typedef struct hr_k_store_batch {
+    uint64_t tasks;                /* const hr_k_store_task * */
+    uint64_t tiles;                /* const hr_k_store_tile *: every tile of every task */
+    uint32_t nmoving, nconverting; /* first those without steps, then the others */
+} hr_k_store_batch;
+
 #endif

@@ -4,6 +4,7 @@
 #include "device/simt_run.h"
 
 #include "scatter.cu"
+#include "store.cu"
 
 void hr__simt_run_tiles(const hr_k_tiles *tiles, uint32_t nblocks, uint64_t seed) {
     void (*kernel)(const hr_k_tiles) = nullptr;
@@ -25,4 +26,16 @@ void hr__simt_run_tiles(const hr_k_tiles *tiles, uint32_t nblocks, uint64_t seed
         break;
     }
     hr_simt_run(kernel, *tiles, nblocks, HR_K_THREADS, seed);
+}
+
+void hr__simt_run_store(const hr_k_store_batch *batch, uint32_t max_blocks,
+                        uint64_t seed) {
+    const uint32_t nmoving = min(batch->nmoving, max_blocks);
+    const uint32_t nconverting = min(batch->nconverting, max_blocks);
+    if (nmoving > 0) {
+        hr_simt_run(hr_k_store_move_kernel, *batch, nmoving, HR_K_THREADS, seed);
+    }
+    if (nconverting > 0) {
+        hr_simt_run(hr_k_store_convert_kernel, *batch, nconverting, HR_K_THREADS, seed);
+    }
 }

@@ -8,13 +8,8 @@
 
 #include "core/lock.h"
 #include "device/cuda_driver.h"
+#include "device/cuda_kernels.h"
 #include "device/device.h"
-#include "device/geometry.h"
-
-/* Blocks per multiprocessor of a launch; further tiles are for the same blocks. */
-#define BLOCKS_PER_MULTIPROCESSOR 32
-
-#define NWIDTHS 5
 
 typedef struct cuda_device {
     hr__device base;
@@ -22,82 +17,8 @@ typedef struct cuda_device {
     uint64_t fork_generation;
     hr__cu_device device;
     hr__cu_context context;
-    hr__cu_module module;
-    hr__cu_function scatter[NWIDTHS]; /* by log2 of the width */
-    uint32_t max_blocks;
+    hr__cuda_kernels kernels;
 } cuda_device;
-
-#ifdef HR_HAVE_KERNELS
-
-extern const unsigned char hr__fatbin_scatter[];
-
-/* What the fatbin has machine code for, ascending; of the last also PTX. */
-static const int32_t architectures[] = {HR_KERNEL_ARCHS};
-#define NARCHITECTURES (sizeof architectures / sizeof *architectures)
-
-/* Machine code runs on its major version from its minor version on, PTX on all later. */
-static bool has_kernels(int32_t major, int32_t minor) {
-    int32_t device = major * 10 + minor;
-    for (size_t i = 0; i < NARCHITECTURES; i++) {
-        if (architectures[i] / 10 == major && architectures[i] <= device) {
-            return true;
-        }
-    }
-    return architectures[NARCHITECTURES - 1] <= device;
-}
-
-static hr_status load_kernels(cuda_device *d, hr_error *err) {
-    static const char *const names[NWIDTHS] = {
-        "hr_k_scatter_1_kernel", "hr_k_scatter_2_kernel", "hr_k_scatter_4_kernel",
-        "hr_k_scatter_8_kernel", "hr_k_scatter_16_kernel"};
-    const hr__cuda_driver *cu = d->driver;
-    HR__TRY(hr__cuda_check(cu, cu->module_load(&d->module, hr__fatbin_scatter),
-                           "loading the kernels", err));
-    for (size_t i = 0; i < NWIDTHS; i++) {
-        hr_status status = hr__cuda_check(
-            cu, cu->module_function(&d->scatter[i], d->module, names[i]), names[i], err);
-        if (status != HR_OK) {
-            (void)cu->module_unload(d->module);
-            return status;
-        }
-    }
-    return HR_OK;
-}
-
-static hr_status check_kernels(int32_t index, int32_t major, int32_t minor,
-                               hr_error *err) {
-    if (has_kernels(major, minor)) {
-        return HR_OK;
-    }
-    return hr__fail(err, HR_ERR_DEVICE,
-                    "cuda:%d has compute capability %d.%d; the kernels of this build are "
-                    "for " HR_KERNEL_ARCHS_TEXT,
-                    index, major, minor);
-}
-
-#else
-
-static bool has_kernels(int32_t major, int32_t minor) {
-    (void)major;
-    (void)minor;
-    return false;
-}
-
-static hr_status load_kernels(cuda_device *d, hr_error *err) {
-    (void)d;
-    return hr__fail(err, HR_ERR_UNSUPPORTED, "built without kernels");
-}
-
-static hr_status check_kernels(int32_t index, int32_t major, int32_t minor,
-                               hr_error *err) {
-    (void)major;
-    (void)minor;
-    return hr__fail(
-        err, HR_ERR_UNSUPPORTED,
-        "cuda:%d cannot be used: headrace was built without kernels (no nvcc)", index);
-}
-
-#endif
 
 /* The driver's numbers for a device; creates no context. */
 typedef struct facts {
@@ -149,7 +70,7 @@ static hr_status cuda_describe(int32_t index, hr_device_info *info, hr_error *er
     found.memory_nbytes = nbytes;
     found.compute_major = f.major;
     found.compute_minor = f.minor;
-    found.has_kernels = has_kernels(f.major, f.minor);
+    found.has_kernels = hr__cuda_kernels_serve(f.major, f.minor);
     *info = found;
     return HR_OK;
 }
@@ -177,7 +98,7 @@ static hr_status cuda_open(int32_t index, const hr_allocator *a, hr__device **ou
     facts f = {0};
     HR__TRY(hr__cuda_driver_open(&cu, err));
     HR__TRY(find_device(cu, index, &f, err));
-    HR__TRY(check_kernels(index, f.major, f.minor, err));
+    HR__TRY(hr__cuda_kernels_check(index, f.major, f.minor, err));
     cuda_device *d = hr__calloc(a, sizeof *d);
     if (d == NULL) {
         return hr__fail_memory(err, sizeof *d);
@@ -188,7 +109,6 @@ static hr_status cuda_open(int32_t index, const hr_allocator *a, hr__device **ou
     d->driver = cu;
     d->fork_generation = hr__fork_generation();
     d->device = f.device;
-    d->max_blocks = (uint32_t)f.multiprocessors * BLOCKS_PER_MULTIPROCESSOR;
 
     void *saved = NULL;
     hr_status status = hr__cuda_check(cu, cu->primary_retain(&d->context, f.device),
@@ -200,7 +120,7 @@ static hr_status cuda_open(int32_t index, const hr_allocator *a, hr__device **ou
     if (status != HR_OK) {
         goto release_context;
     }
-    status = load_kernels(d, err);
+    status = hr__cuda_kernels_load(&d->kernels, cu, (uint32_t)f.multiprocessors, err);
     cuda_leave(&d->base, saved);
     if (status != HR_OK) {
         goto release_context;
@@ -219,7 +139,7 @@ static void cuda_close(hr__device *base) {
     cuda_device *d = (cuda_device *)base;
     void *saved = NULL;
     if (cuda_enter(base, &saved, NULL) == HR_OK) {
-        (void)d->driver->module_unload(d->module);
+        hr__cuda_kernels_unload(&d->kernels);
         cuda_leave(base, saved);
     }
     if (d->fork_generation == hr__fork_generation()) {
@@ -339,19 +259,8 @@ static hr_status cuda_copy_to_host(hr__device *base, hr__stream s, void *dst,
 
 static hr_status cuda_launch(hr__device *base, hr__stream s, hr__kernel kernel,
                              const void *params, hr_error *err) {
-    cuda_device *d = (cuda_device *)base;
-    hr_k_tiles tiles;
-    HR__TRY(hr__geometry_tiles(kernel, params, &tiles, err));
-    if (tiles.ntiles == 0) {
-        return HR_OK;
-    }
-    uint32_t nblocks = tiles.ntiles < d->max_blocks ? tiles.ntiles : d->max_blocks;
-    void *arguments[] = {&tiles};
-    hr__cu_function function = d->scatter[hr__geometry_log_width(&tiles)];
-    return hr__cuda_check(d->driver,
-                          d->driver->launch(function, nblocks, 1, 1, HR_K_THREADS, 1, 1,
-                                            0, s, arguments, NULL),
-                          "launching the copy kernel", err);
+    return hr__cuda_kernels_launch(&((cuda_device *)base)->kernels, s, kernel, params,
+                                   err);
 }
 
 const hr__device_ops hr__cuda_ops = {

@@ -18,7 +18,12 @@ typedef uint64_t hr__devptr; /* device address */
 typedef void *hr__stream;    /* CUstream; NULL = legacy default stream */
 typedef void *hr__event;
 
-typedef enum hr__kernel { HR__KERNEL_SCATTER, HR__KERNEL_FILL, HR__NKERNELS } hr__kernel;
+typedef enum hr__kernel {
+    HR__KERNEL_SCATTER, /* hr_k_scatter */
+    HR__KERNEL_FILL,    /* hr_k_fill */
+    HR__KERNEL_STORE,   /* hr_k_store_batch */
+    HR__NKERNELS
+} hr__kernel;
 
 /* Any thread, also many at once on one device. A stream of NULL is the legacy default
  * stream. Releasing NULL (or 0) does nothing. */
@@ -54,7 +59,7 @@ typedef struct hr__device_ops {
                                 const void *src, uint64_t nbytes, hr_error *err);
     hr_status (*copy_to_host)(hr__device *d, hr__stream s, void *dst, hr__devptr src,
                               uint64_t nbytes, hr_error *err);
-    /* params: the kernel's block of kernel_abi.h, copied before return. */
+    /* params: the kernel's block, copied before return. */
     hr_status (*launch)(hr__device *d, hr__stream s, hr__kernel kernel,
                         const void *params, hr_error *err);
 } hr__device_ops;

@@ -68,13 +68,9 @@ hr_status hr__simt_memory_check(const hr__simt_memory *m, uint64_t address,
     return HR_OK;
 }
 
-/* Offsets from the first to the last byte that the loops reach on one side. */
-typedef struct extent {
-    int64_t first, last;
-} extent;
-
-static bool widen_by_list(const int64_t *list, uint64_t n, int64_t step, extent *e) {
-    extent sum = {INT64_MAX, INT64_MIN};
+static bool widen_by_list(const int64_t *list, uint64_t n, int64_t step,
+                          hr__simt_extent *e) {
+    hr__simt_extent sum = {INT64_MAX, INT64_MIN};
     for (uint64_t k = 0; k < n; k++) {
         int64_t at;
         if (!hr__mul_i64(list[k], step, &at)) {
@@ -87,7 +83,7 @@ static bool widen_by_list(const int64_t *list, uint64_t n, int64_t step, extent 
            hr__add_i64(e->last, sum.last, &e->last);
 }
 
-static bool widen_by_steps(int64_t start, uint64_t n, int64_t step, extent *e) {
+static bool widen_by_steps(int64_t start, uint64_t n, int64_t step, hr__simt_extent *e) {
     int64_t length;
     if (n - 1 > INT64_MAX || !hr__mul_i64((int64_t)(n - 1), step, &length) ||
         !hr__add_i64(e->first, start, &e->first) ||
@@ -98,13 +94,13 @@ static bool widen_by_steps(int64_t start, uint64_t n, int64_t step, extent *e) {
                       : hr__add_i64(e->last, length, &e->last);
 }
 
-static hr_status check_side(const hr__simt_memory *m, const hr_k_scatter *s, bool is_dst,
-                            hr_error *err) {
-    const char *what = is_dst ? "a kernel's write" : "a kernel's read";
-    extent e = {0, 0};
+hr_status hr__simt_memory_extent(const hr__simt_memory *m, const hr_k_dim *dims,
+                                 int32_t ndim, bool is_dst, hr__simt_extent *out,
+                                 hr_error *err) {
+    hr__simt_extent e = {0, 0};
     bool fits = true;
-    for (int32_t i = 0; fits && i < s->ndim; i++) {
-        const hr_k_dim *d = &s->dims[i];
+    for (int32_t i = 0; fits && i < ndim; i++) {
+        const hr_k_dim *d = &dims[i];
         uint64_t list = is_dst ? d->dst_list : d->src_list;
         int64_t step = is_dst ? d->dst_step : d->src_step;
         if (list != 0) {
@@ -118,13 +114,20 @@ static hr_status check_side(const hr__simt_memory *m, const hr_k_scatter *s, boo
             fits = widen_by_steps(is_dst ? d->dst0 : d->src0, d->n, step, &e);
         }
     }
-    uint64_t nbytes;
-    if (!fits ||
-        !hr__add_u64((uint64_t)e.last - (uint64_t)e.first, s->itemsize, &nbytes)) {
-        return hr__fail(err, HR_ERR_DEVICE, "%s does not fit in memory", what);
+    if (!fits) {
+        return hr__fail(err, HR_ERR_DEVICE, "a kernel's loops do not fit in memory");
     }
+    *out = e;
+    return HR_OK;
+}
+
+static hr_status check_side(const hr__simt_memory *m, const hr_k_scatter *s, bool is_dst,
+                            hr_error *err) {
+    hr__simt_extent e;
+    HR__TRY(hr__simt_memory_extent(m, s->dims, s->ndim, is_dst, &e, err));
     return hr__simt_memory_check(m, (is_dst ? s->dst : s->src) + (uint64_t)e.first,
-                                 nbytes, what, err);
+                                 (uint64_t)e.last - (uint64_t)e.first + s->itemsize,
+                                 is_dst ? "a kernel's write" : "a kernel's read", err);
 }
 
 hr_status hr__simt_memory_check_kernel(const hr__simt_memory *m, hr__kernel kernel,

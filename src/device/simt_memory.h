@@ -30,8 +30,19 @@ void hr__simt_memory_free_all(hr__simt_memory *m);
 /* HR_ERR_DEVICE if [address, address + nbytes) lies partly inside an allocation. */
 hr_status hr__simt_memory_check(const hr__simt_memory *m, uint64_t address,
                                 uint64_t nbytes, const char *what, hr_error *err);
-/* The same for everything that a kernel will read or write. Reads the lists. */
+/* The same for everything that a scatter or a fill will read or write. Reads the lists.
+ */
 hr_status hr__simt_memory_check_kernel(const hr__simt_memory *m, hr__kernel kernel,
                                        const void *params, hr_error *err);
+
+/* Offsets of the first and the last item that loops reach on one side. */
+typedef struct hr__simt_extent {
+    int64_t first, last;
+} hr__simt_extent;
+
+/* No loop is empty. Checks the lists and reads them. */
+hr_status hr__simt_memory_extent(const hr__simt_memory *m, const hr_k_dim *dims,
+                                 int32_t ndim, bool is_dst, hr__simt_extent *out,
+                                 hr_error *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "device/geometry.h"
+#include "device/simt_kstore.h"
 #include "device/simt_run.h"
 
 /* Few, so that blocks take several tiles. */
@@ -42,6 +43,7 @@ typedef struct task {
             union {
                 hr_k_scatter scatter;
                 hr_k_fill fill;
+                hr_k_store_batch store;
             } params;
         } launch;
         mark *mark;
@@ -70,6 +72,11 @@ static hr_status copy(const hr__simt_queue *q, void *dst, const void *src,
 
 static hr_status launch(hr__simt_queue *q, hr__kernel kernel, const void *params,
                         hr_error *err) {
+    if (kernel == HR__KERNEL_STORE) {
+        HR__TRY(hr__simt_kstore_check(&q->memory, params, err));
+        hr__simt_run_store(params, MAX_BLOCKS, q->seed++);
+        return HR_OK;
+    }
     hr_k_tiles tiles;
     HR__TRY(hr__geometry_tiles(kernel, params, &tiles, err));
     HR__TRY(hr__simt_memory_check_kernel(&q->memory, kernel, params, err));
@@ -187,9 +194,13 @@ hr_status hr__simt_launch(hr__simt_queue *q, hr__simt_stream *s, hr__kernel kern
     if (s == NULL) {
         return launch(q, kernel, params, err);
     }
+    task t = {.kind = TASK_LAUNCH, .as.launch.kernel = kernel};
+    if (kernel == HR__KERNEL_STORE) {
+        t.as.launch.params.store = *(const hr_k_store_batch *)params;
+        return push(q, s, &t, err);
+    }
     hr_k_tiles tiles; /* what is wrong with the block itself shows at once */
     HR__TRY(hr__geometry_tiles(kernel, params, &tiles, err));
-    task t = {.kind = TASK_LAUNCH, .as.launch.kernel = kernel};
     if (kernel == HR__KERNEL_FILL) {
         t.as.launch.params.fill = *(const hr_k_fill *)params;
     } else {

@@ -12,6 +12,8 @@ extern "C" {
 
 /* Run nblocks blocks to their end, in an order drawn from the seed. */
 void hr__simt_run_tiles(const hr_k_tiles *tiles, uint32_t nblocks, uint64_t seed);
+void hr__simt_run_store(const hr_k_store_batch *batch, uint32_t max_blocks,
+                        uint64_t seed);
 
 #ifdef __cplusplus
 }

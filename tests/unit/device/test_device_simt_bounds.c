@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "device/kstore.h"
+
 static void expect_broken(fixture *f, hr__stream s, const char *message) {
     hr_error err = HR_ERROR_INIT;
     hr__devptr p = 0;
@@ -61,6 +63,66 @@ static void a_list_out_of_bounds_breaks_the_device(void **state) {
     expect_broken(f, s, "a kernel's write");
 }
 
+/* One store of 16 shuffled items from 64 bytes at `chunk` to `dst`, launched. */
+static void launch_store(fixture *f, hr__stream s, hr__devptr chunk, hr__devptr dst,
+                         int64_t src0, uint32_t tile) {
+    const hr_dtype f32 = hr__dtype(HR_KIND_FLOAT, 4);
+    hr_k_store store;
+    hr_k_store_task task;
+    hr_k_store_batch batch = {0};
+    assert_true(hr__kstore_begin(&store, &f32) && hr__kstore_end(&store, &f32, &f32));
+    store.chunk = chunk;
+    store.chunk_nbytes = store.block_nbytes = 64;
+    store.shuffle = HR_K_BYTES_SHUFFLED;
+    store.typesize = 4;
+    store.copy = copy_of(0, dst, 16);
+    store.copy.dims[0].src0 = src0;
+    assert_int_equal(hr__kstore_lower(&store, &task, NULL), HR_OK);
+    const hr_k_store_tile tiles[] = {{.task = 0, .tile = tile}};
+    assert_int_equal(hr__kstore_list(&task, 1, NULL, &batch, NULL), HR_OK);
+    assert_int_equal(batch.nmoving, 1);
+    OK(alloc(f->d, sizeof task, &batch.tasks, NULL));
+    OK(alloc(f->d, sizeof tiles, &batch.tiles, NULL));
+    OK(copy_to_device(f->d, NULL, batch.tasks, &task, sizeof task, NULL));
+    OK(copy_to_device(f->d, NULL, batch.tiles, tiles, sizeof tiles, NULL));
+    OK(launch(f->d, s, HR__KERNEL_STORE, &batch, NULL));
+}
+
+static void a_store_out_of_bounds_breaks_the_device(void **state) {
+    fixture *f = *state;
+    hr__devptr chunk, dst;
+    hr__stream s;
+    OK(stream_create(f->d, &s, NULL));
+    OK(alloc(f->d, 80, &chunk, NULL));
+    OK(alloc(f->d, 64, &dst, NULL));
+    launch_store(f, s, chunk, dst, 0, 0);
+    OK(stream_sync(f->d, s, NULL));
+    launch_store(f, s, chunk, dst + 4, 0, 0);
+    expect_broken(f, s, "a store's write of 64 bytes");
+}
+
+static void a_store_out_of_its_chunk_breaks_the_device(void **state) {
+    fixture *f = *state;
+    hr__devptr chunk, dst;
+    hr__stream s;
+    OK(stream_create(f->d, &s, NULL));
+    OK(alloc(f->d, 80, &chunk, NULL));
+    OK(alloc(f->d, 64, &dst, NULL));
+    launch_store(f, s, chunk, dst, 4, 0); /* still inside of the allocation */
+    expect_broken(f, s, "leaves its chunk of 64");
+}
+
+static void a_store_with_a_wrong_tile_breaks_the_device(void **state) {
+    fixture *f = *state;
+    hr__devptr chunk, dst;
+    hr__stream s;
+    OK(stream_create(f->d, &s, NULL));
+    OK(alloc(f->d, 64, &chunk, NULL));
+    OK(alloc(f->d, 64, &dst, NULL));
+    launch_store(f, s, chunk, dst, 0, 1);
+    expect_broken(f, s, "a tile it does not have");
+}
+
 static void freeing_what_was_not_allocated_breaks_the_device(void **state) {
     fixture *f = *state;
     hr__devptr p;
@@ -80,6 +142,9 @@ int main(void) {
         TEST(a_copy_out_of_bounds_breaks_the_device),
         TEST(a_kernel_out_of_bounds_breaks_the_device),
         TEST(a_list_out_of_bounds_breaks_the_device),
+        TEST(a_store_out_of_bounds_breaks_the_device),
+        TEST(a_store_out_of_its_chunk_breaks_the_device),
+        TEST(a_store_with_a_wrong_tile_breaks_the_device),
         TEST(freeing_what_was_not_allocated_breaks_the_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,306 @@
+/* Loading a chunk's items as they were before it was shuffled.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A thread fills up to four slots at once. A slot that is not wanted is loaded like the
+ * first, which costs less than asking. Each function returns false where its way does not
+ * serve: a block's end, a short last block, addresses that are not aligned. */
+#ifndef HR_CUDA_STORE_LOAD_CUH
+#define HR_CUDA_STORE_LOAD_CUH
+
+#include "kernel_abi.h"
+#include "simt.h"
+
+static __device__ __forceinline__ uint32_t divide(const hr_k_divisor &d, uint32_t n) {
+    uint32_t t = (uint32_t)((uint64_t)n * d.factor >> 32);
+    return (t + ((n - t) >> d.shift1)) >> d.shift2;
+}
+
+/* A byte of the unshuffled chunk, in its block. */
+struct hr_spot {
+    uint64_t block; /* the block's address */
+    uint32_t at, shuffled_nbytes, stride;
+
+    /* Do n bytes from here on lie in the shuffled part? */
+    __device__ __forceinline__ bool has(uint32_t n) const {
+        return at < shuffled_nbytes && shuffled_nbytes - at >= n;
+    }
+};
+
+static __device__ __forceinline__ hr_spot find_spot(const hr_k_source &s,
+                                                    uint64_t offset) {
+    uint32_t block = divide(s.block_nbytes, (uint32_t)offset);
+    uint32_t start = block * s.block_nbytes.divisor;
+    bool is_last = block == s.last_block;
+    return {s.chunk + start, (uint32_t)offset - start,
+            is_last ? s.shuffled_nbytes[1] : s.shuffled_nbytes[0],
+            is_last ? s.stride[1] : s.stride[0]};
+}
+
+/* Four items of TS bytes from the word that each of their bytes' planes has. */
+template <uint32_t TS>
+static __device__ __forceinline__ void interleave(const uint32_t *rows, uint32_t *items) {
+    if constexpr (TS == 1) {
+        items[0] = rows[0];
+    } else if constexpr (TS == 2) {
+        items[0] = __byte_perm(rows[0], rows[1], 0x5140);
+        items[1] = __byte_perm(rows[0], rows[1], 0x7362);
+    } else {
+        HR_UNROLL
+        for (uint32_t j = 0; j < TS; j += 4) {
+            uint32_t a = __byte_perm(rows[j], rows[j + 1], 0x5140);
+            uint32_t b = __byte_perm(rows[j + 2], rows[j + 3], 0x5140);
+            uint32_t c = __byte_perm(rows[j], rows[j + 1], 0x7362);
+            uint32_t d = __byte_perm(rows[j + 2], rows[j + 3], 0x7362);
+            items[j / 4] = __byte_perm(a, b, 0x5410);
+            items[j / 4 + TS / 4] = __byte_perm(a, b, 0x7632);
+            items[j / 4 + TS / 2] = __byte_perm(c, d, 0x5410);
+            items[j / 4 + TS / 4 * 3] = __byte_perm(c, d, 0x7632);
+        }
+    }
+}
+
+template <uint32_t WIDTH>
+static __device__ __forceinline__ uint32_t load_word(uint64_t address) {
+    if constexpr (WIDTH == 1) {
+        return *hr_global<const uint8_t>(address);
+    } else if constexpr (WIDTH == 2) {
+        return *hr_global<const uint16_t>(address);
+    } else {
+        return *hr_global<const uint32_t>(address);
+    }
+}
+
+/* WIDTH items of TS bytes into every slot. */
+template <uint32_t TS, uint32_t WIDTH>
+static __device__ __forceinline__ void load_rows(const uint64_t *at,
+                                                 const uint32_t *stride, hr_u128 *slots) {
+    constexpr uint32_t PART = WIDTH < 4 ? WIDTH : 4;
+    HR_UNROLL
+    for (uint32_t i = 0; i < HR_K_STORE_SLOTS; i++) {
+        HR_UNROLL
+        for (uint32_t part = 0; part < WIDTH; part += PART) {
+            uint32_t rows[TS], items[TS < 4 ? 4 : TS] = {0};
+            HR_UNROLL
+            for (uint32_t j = 0; j < TS; j++) {
+                rows[j] = load_word<PART>(at[i] + part + (uint64_t)j * stride[i]);
+            }
+            interleave<TS>(rows, items);
+            HR_UNROLL
+            for (uint32_t w = 0; w < 4 && part * TS / 4 + w < 4; w++) {
+                slots[i].word[part * TS / 4 + w] = items[w];
+            }
+        }
+    }
+}
+
+/* Whole items, byte-shuffled with a typesize of TS; slots are aligned to themselves. */
+template <uint32_t TS>
+static __device__ __forceinline__ bool load_planes(const hr_k_store_task &t, uint64_t src,
+                                                   uint32_t nslots, hr_u128 *slots) {
+    const uint64_t step = t.slot_src_step;
+    const uint32_t nbytes = t.slot_nbytes, width = nbytes / TS;
+    uint64_t at[HR_K_STORE_SLOTS];
+    uint32_t stride[HR_K_STORE_SLOTS];
+    bool serves = true;
+    HR_UNROLL
+    for (uint32_t i = 0; i < HR_K_STORE_SLOTS; i++) {
+        hr_spot p = find_spot(t.source, src + (i < nslots ? i : 0) * step);
+        at[i] = p.block + p.at / TS;
+        stride[i] = p.stride;
+        serves = serves && p.at % TS == 0 && p.has(nbytes) &&
+                 (((uint32_t)at[i] | stride[i]) & (width - 1)) == 0;
+    }
+    if (!serves) {
+        return false;
+    }
+    switch (width) {
+    case 1:
+        load_rows<TS, 1>(at, stride, slots);
+        break;
+    case 2:
+        if constexpr (TS <= 8) {
+            load_rows<TS, 2>(at, stride, slots);
+        }
+        break;
+    case 4:
+        if constexpr (TS <= 4) {
+            load_rows<TS, 4>(at, stride, slots);
+        }
+        break;
+    default:
+        if constexpr (TS == 2) {
+            load_rows<TS, 8>(at, stride, slots);
+        }
+    }
+    return true;
+}
+
+/* Rows of bits 8 items long: byte k of both words is bit k of those items. They become
+ * the items' bytes. */
+static __device__ __forceinline__ void transpose_bits(uint32_t *low, uint32_t *high) {
+    uint32_t words[2] = {*low, *high};
+    HR_UNROLL
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t x = words[i];
+        uint32_t t = (x ^ x >> 7) & 0x00AA00AA;
+        x ^= t ^ t << 7;
+        t = (x ^ x >> 14) & 0x0000CCCC;
+        words[i] = x ^ t ^ t << 14;
+    }
+    uint32_t t = (words[0] ^ words[1] << 4) & 0xF0F0F0F0;
+    *low = words[0] ^ t;
+    *high = words[1] ^ t >> 4;
+}
+
+/* Give words to slots of nbytes each. */
+template <uint32_t NWORDS>
+static __device__ __forceinline__ void deal_words(const uint32_t *words, uint32_t nbytes,
+                                                  hr_u128 *slots) {
+    HR_UNROLL
+    for (uint32_t i = 0; i < HR_K_STORE_SLOTS; i++) {
+        HR_UNROLL
+        for (uint32_t w = 0; w < 4; w++) {
+            uint32_t by16 = i * 4 + w < NWORDS ? words[i * 4 + w] : 0;
+            uint32_t by8 = i * 2 + w < NWORDS ? words[i * 2 + w] : 0;
+            uint32_t by4 = i < NWORDS ? words[i] : 0;
+            uint32_t by2 = i / 2 < NWORDS ? words[i / 2] >> i % 2 * 16 : 0;
+            slots[i].word[w] = nbytes == 16  ? by16
+                               : nbytes == 8 ? by8
+                               : nbytes == 4 ? by4
+                                             : by2;
+        }
+    }
+}
+
+/* Eight items, bit-shuffled with a typesize of TS, dealt to slots. */
+template <uint32_t TS>
+static __device__ __forceinline__ bool load_bits(const hr_k_store_task &t, uint64_t src,
+                                                 hr_u128 *slots) {
+    const hr_spot p = find_spot(t.source, src);
+    if (p.at % (8 * TS) != 0 || !p.has(8 * TS)) {
+        return false;
+    }
+    const uint64_t row = p.block + p.at / (8 * TS);
+    uint32_t low[TS], high[TS], words[2 * TS];
+    HR_UNROLL
+    for (uint32_t j = 0; j < TS; j++) {
+        uint32_t bytes[8];
+        HR_UNROLL
+        for (uint32_t k = 0; k < 8; k++) {
+            bytes[k] = load_word<1>(row + (uint64_t)(j * 8 + k) * p.stride);
+        }
+        uint32_t pair[4];
+        HR_UNROLL
+        for (uint32_t k = 0; k < 4; k++) {
+            pair[k] = __byte_perm(bytes[2 * k], bytes[2 * k + 1], 0x0040);
+        }
+        low[j] = __byte_perm(pair[0], pair[1], 0x5410);
+        high[j] = __byte_perm(pair[2], pair[3], 0x5410);
+        transpose_bits(&low[j], &high[j]);
+    }
+    interleave<TS>(low, words);
+    interleave<TS>(high, words + TS);
+    deal_words<2 * TS>(words, t.slot_nbytes, slots);
+    return true;
+}
+
+template <uint32_t WIDTH>
+static __device__ __forceinline__ void load_slots(uint64_t address, uint64_t step,
+                                                  uint32_t nslots, hr_u128 *slots) {
+    HR_UNROLL
+    for (uint32_t i = 0; i < HR_K_STORE_SLOTS; i++) {
+        const uint64_t at = address + (i < nslots ? i : 0) * step;
+        if constexpr (WIDTH == 16) {
+            slots[i] = *hr_global<const hr_u128>(at);
+        } else if constexpr (WIDTH == 8) {
+            uint64_t both = *hr_global<const uint64_t>(at);
+            slots[i].word[0] = (uint32_t)both;
+            slots[i].word[1] = (uint32_t)(both >> 32);
+        } else {
+            slots[i].word[0] = load_word<WIDTH>(at);
+        }
+    }
+}
+
+/* Not shuffled, and slots are aligned. */
+static __device__ __forceinline__ bool load_plain(const hr_k_store_task &t, uint64_t src,
+                                                  uint32_t nslots, hr_u128 *slots) {
+    const uint64_t address = t.source.chunk + src, step = t.slot_src_step;
+    switch (t.slot_nbytes) {
+    case 1:
+        load_slots<1>(address, step, nslots, slots);
+        break;
+    case 2:
+        load_slots<2>(address, step, nslots, slots);
+        break;
+    case 4:
+        load_slots<4>(address, step, nslots, slots);
+        break;
+    case 8:
+        load_slots<8>(address, step, nslots, slots);
+        break;
+    default:
+        load_slots<16>(address, step, nslots, slots);
+        break;
+    }
+    return true;
+}
+
+/* The byte whose bits lie in eight rows. */
+static __device__ __forceinline__ uint32_t gather_bits(uint64_t row, uint32_t stride,
+                                                       uint32_t bit) {
+    uint32_t bytes[8], value = 0;
+    HR_UNROLL
+    for (uint32_t k = 0; k < 8; k++) {
+        bytes[k] = load_word<1>(row + (uint64_t)k * stride);
+    }
+    HR_UNROLL
+    for (uint32_t k = 0; k < 8; k++) {
+        value |= (bytes[k] >> bit & 1) << k;
+    }
+    return value;
+}
+
+/* One byte, whatever the shuffle. */
+static __device__ __forceinline__ uint32_t load_byte(const hr_k_source &s,
+                                                     uint64_t offset) {
+    if (s.shuffle == HR_K_PLAIN) {
+        return load_word<1>(s.chunk + offset);
+    }
+    const hr_spot p = find_spot(s, offset);
+    if (!p.has(1)) {
+        return load_word<1>(p.block + p.at);
+    }
+    const uint32_t item = divide(s.typesize, p.at);
+    const uint32_t byte = p.at - item * s.typesize.divisor;
+    if (s.shuffle == HR_K_BYTES_SHUFFLED) {
+        return load_word<1>(p.block + (uint64_t)byte * p.stride + item);
+    }
+    return gather_bits(p.block + (uint64_t)byte * 8 * p.stride + item / 8, p.stride,
+                       item % 8);
+}
+
+/* Every slot byte by byte: small code. */
+static __device__ __forceinline__ void
+load_anything(const hr_k_store_task &t, uint64_t src, uint32_t nslots, hr_u128 *slots) {
+    const uint32_t nbytes = t.slot_nbytes;
+    HR_NO_UNROLL
+    for (uint32_t i = 0; i < HR_K_STORE_SLOTS; i++) {
+        hr_u128 slot = {};
+        HR_NO_UNROLL
+        for (uint32_t at = 0; at < 16; at++) {
+            uint32_t byte = i < nslots && at < nbytes ? load_byte(t.source, src + at) : 0;
+            slot.word[0] = slot.word[0] >> 8 | slot.word[1] << 24;
+            slot.word[1] = slot.word[1] >> 8 | slot.word[2] << 24;
+            slot.word[2] = slot.word[2] >> 8 | slot.word[3] << 24;
+            slot.word[3] = slot.word[3] >> 8 | byte << 24;
+        }
+        src += t.slot_src_step;
+        slots[0] = slots[1];
+        slots[1] = slots[2];
+        slots[2] = slots[3];
+        slots[3] = slot;
+    }
+}
+
+#endif

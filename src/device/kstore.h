@@ -1,0 +1,41 @@
+/* Stores described and made ready for the kernel. SPDX-License-Identifier: Apache-2.0
+ *
+ * A hr_k_store is put together type by type:
+ *
+ *     hr__kstore_begin(&s, &stored);             the chunk's items
+ *     hr__kstore_scale(&s, HR_K_DIV_ADD, …);     as many steps as there are
+ *     hr__kstore_end(&s, &stored, &wanted);      the destination's items
+ *
+ * each of which says whether the kernel can; then chunk, shuffle and loops are filled in.
+ * hr__kstore_lower makes the task of it. Tasks and the list of their tiles go to the
+ * device together, for one launch of HR__KERNEL_STORE. Pure. */
+#ifndef HR_DEVICE_KSTORE_H
+#define HR_DEVICE_KSTORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/dtype.h"
+#include "core/error.h"
+#include "cuda/kernel_abi.h"
+
+bool hr__kstore_begin(hr_k_store *s, const hr_dtype *from);
+bool hr__kstore_cast(hr_k_store *s, const hr_dtype *to);
+/* code: HR_K_DIV_ADD or HR_K_MUL_ADD. The numbers must be floats here. */
+bool hr__kstore_scale(hr_k_store *s, uint32_t code, double scale, double offset);
+/* code: HR_K_MARK or HR_K_REPLACE; an item of what the numbers are here, little-endian.
+ */
+bool hr__kstore_mark(hr_k_store *s, uint32_t code, const uint8_t *item);
+/* Casts if need be. from: as at the beginning. */
+bool hr__kstore_end(hr_k_store *s, const hr_dtype *from, const hr_dtype *to);
+
+/* Errors: HR_ERR_ARGUMENT for a block that contradicts itself, HR_ERR_OVERFLOW for 2^32
+ * tiles or more, HR_ERR_UNSUPPORTED for a shuffled chunk of 4 GiB or more. */
+hr_status hr__kstore_lower(const hr_k_store *s, hr_k_store_task *task, hr_error *err);
+
+/* List the tiles of n tasks (tiles = NULL: just count them) into a batch. Its addresses
+ * are the caller's to set. HR_ERR_OVERFLOW for 2^32 tiles or more. */
+hr_status hr__kstore_list(const hr_k_store_task *tasks, uint32_t n,
+                          hr_k_store_tile *tiles, hr_k_store_batch *batch, hr_error *err);
+
+#endif
