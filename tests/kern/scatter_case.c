@@ -36,10 +36,7 @@ static void shuffle(int32_t *order, int32_t n, uint64_t *random) {
 }
 
 static void make_shape(scatter_case *c, uint64_t *random) {
-    static const uint32_t sizes[] = {1, 2, 4, 8, 12, 16, 24, 32, 48};
     hr_k_scatter *s = &c->copy;
-    s->itemsize = chance(random, 2) ? 1 + (uint32_t)random_below(random, 17)
-                                    : sizes[random_below(random, 9)];
     s->ndim = (int32_t)random_below(random, HR_K_MAX_DIMS + 1);
     s->nitems = 1;
     int32_t longest = s->ndim > 0 ? (int32_t)random_below(random, (uint64_t)s->ndim) : 0;
@@ -97,7 +94,7 @@ static uint64_t make_side(scatter_case *c, bool is_dst, uint64_t *random) {
             order[i] = s->ndim - 1 - i;
         }
     }
-    uint64_t extent = s->itemsize;
+    uint64_t extent = is_dst ? c->dst_itemsize : s->itemsize;
     for (int32_t i = 0; i < s->ndim; i++) {
         hr_k_dim *d = &s->dims[order[i]];
         uint64_t step = extent, nslots = d->n, list = 0;
@@ -124,14 +121,69 @@ static uint64_t make_side(scatter_case *c, bool is_dst, uint64_t *random) {
 }
 
 void scatter_case_make(scatter_case *c, int64_t *lists, uint64_t *random) {
+    static const uint32_t sizes[] = {1, 2, 4, 8, 12, 16, 24, 32, 48};
     memset(c, 0, sizeof *c);
     c->lists = lists;
     c->is_fill = chance(random, 5);
+    c->copy.itemsize = c->dst_itemsize = chance(random, 2)
+                                             ? 1 + (uint32_t)random_below(random, 17)
+                                             : sizes[random_below(random, 9)];
     make_shape(c, random);
     c->dst_nbytes = make_side(c, true, random);
     c->src_nbytes = make_side(c, false, random);
     if (c->is_fill) { /* the loops' source side must not matter */
         c->src_nbytes = c->copy.src + c->copy.itemsize;
+    }
+}
+
+/* The loops one inside the other in the given order, a gap behind one of them at most. */
+static uint64_t make_dense_side(scatter_case *c, bool is_dst, const int32_t *order,
+                                uint64_t *random) {
+    hr_k_scatter *s = &c->copy;
+    uint64_t itemsize = is_dst ? c->dst_itemsize : s->itemsize, extent = itemsize;
+    uint64_t gap = chance(random, 3) ? itemsize * random_below(random, 17) : 0;
+    uint64_t offset = chance(random, 4) ? itemsize * random_below(random, 17) : 0;
+    int32_t gap_at = s->ndim > 0 ? (int32_t)random_below(random, (uint64_t)s->ndim) : 0;
+    for (int32_t i = 0; i < s->ndim; i++) {
+        hr_k_dim *d = &s->dims[order[i]];
+        *(is_dst ? &d->dst_step : &d->src_step) = (int64_t)extent;
+        extent = extent * d->n + (i == gap_at ? gap : 0);
+    }
+    *(is_dst ? &s->dst : &s->src) = offset;
+    return offset + extent;
+}
+
+/* A chunk in C order to a destination in C order, or in any. */
+static void make_dense(scatter_case *c, uint64_t *random) {
+    hr_k_scatter *s = &c->copy;
+    int32_t order[HR_K_MAX_DIMS] = {0};
+    s->nitems = 1;
+    for (int32_t i = 0; i < s->ndim; i++) {
+        order[i] = s->ndim - 1 - i;
+        if (i == s->ndim - 1 && !chance(random, 3)) {
+            s->dims[i].n = (s->dims[i].n + 15) / 16 * 16;
+        }
+        s->nitems *= s->dims[i].n;
+    }
+    c->src_nbytes = make_dense_side(c, false, order, random);
+    if (chance(random, 3)) {
+        shuffle(order, s->ndim, random);
+    }
+    c->dst_nbytes = make_dense_side(c, true, order, random);
+}
+
+void scatter_case_make_sized(scatter_case *c, int64_t *lists, uint32_t src_itemsize,
+                             uint32_t dst_itemsize, bool dense, uint64_t *random) {
+    memset(c, 0, sizeof *c);
+    c->lists = lists;
+    c->copy.itemsize = src_itemsize;
+    c->dst_itemsize = dst_itemsize;
+    make_shape(c, random);
+    if (dense) {
+        make_dense(c, random);
+    } else {
+        c->dst_nbytes = make_side(c, true, random);
+        c->src_nbytes = make_side(c, false, random);
     }
 }
 
@@ -154,21 +206,26 @@ static int64_t offset_of(const scatter_case *c, uint64_t list, int64_t start,
     return list != 0 ? c->lists[list - 1 + k] * step : start + (int64_t)k * step;
 }
 
-void scatter_case_reference(const scatter_case *c, const uint8_t *src, uint8_t *dst) {
+void scatter_case_at(const scatter_case *c, uint64_t item, int64_t *from, int64_t *to) {
     const hr_k_scatter *s = &c->copy;
-    for (uint64_t item = 0; item < s->nitems; item++) {
-        int64_t from = (int64_t)s->src, to = (int64_t)s->dst;
-        uint64_t rest = item;
-        for (int32_t i = s->ndim; i-- > 0;) {
-            const hr_k_dim *d = &s->dims[i];
-            uint64_t k = rest % d->n;
-            rest /= d->n;
-            if (!c->is_fill) {
-                from += offset_of(c, d->src_list, d->src0, d->src_step, k);
-            }
-            to += offset_of(c, d->dst_list, d->dst0, d->dst_step, k);
+    *from = (int64_t)s->src;
+    *to = (int64_t)s->dst;
+    for (int32_t i = s->ndim; i-- > 0;) {
+        const hr_k_dim *d = &s->dims[i];
+        uint64_t k = item % d->n;
+        item /= d->n;
+        if (!c->is_fill) {
+            *from += offset_of(c, d->src_list, d->src0, d->src_step, k);
         }
-        memcpy(dst + to, src + from, s->itemsize);
+        *to += offset_of(c, d->dst_list, d->dst0, d->dst_step, k);
+    }
+}
+
+void scatter_case_reference(const scatter_case *c, const uint8_t *src, uint8_t *dst) {
+    for (uint64_t item = 0; item < c->copy.nitems; item++) {
+        int64_t from, to;
+        scatter_case_at(c, item, &from, &to);
+        memcpy(dst + to, src + from, c->copy.itemsize);
     }
 }
 
