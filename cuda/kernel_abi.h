@@ -32,6 +32,11 @@ typedef struct hr_k_fill {
     hr_k_scatter where; /* where.src = device copy of the item */
 } hr_k_fill;
 
+/* n / divisor for any n: (((n − t) >> shift1) + t) >> shift2, t = n·factor / 2^32. */
+typedef struct hr_k_divisor {
+    uint32_t divisor, factor, shift1, shift2;
+} hr_k_divisor;
+
 /* What the kernels take: device/geometry.c makes it from either block above. Items are
  * `width` bytes, aligned. A tile is what a block of threads moves at a time: threads lie
  * along x (fastest in the destination) and y, a thread's items along one of the two, and
@@ -52,7 +57,7 @@ typedef struct hr_k_tiles {
     uint64_t src, dst;
     uint32_t width;                        /* 1, 2, 4, 8 or 16 */
     uint32_t ntiles;                       /* 0: nothing to do */
-    uint32_t tiles_x, tiles_y;             /* x counts fastest, then y */
+    hr_k_divisor tiles_x, tiles_y;         /* x counts fastest, then y */
     uint32_t log_tile_x, log_tile_y;       /* 2^n elements of the loop in a tile */
     uint32_t log_threads_x;                /* 2^n of the block's threads lie along x */
     uint32_t items_along_y;                /* or else along x */
@@ -135,11 +140,6 @@ typedef struct hr_k_store {
 } hr_k_store;
 
 /* --- what the kernel takes --- */
-
-/* n / divisor for any n: ((n − t) >> shift1) + t) >> shift2, t = n·factor / 2^32. */
-typedef struct hr_k_divisor {
-    uint32_t divisor, factor, shift1, shift2;
-} hr_k_divisor;
 
 /* A chunk; [1] is its last block, [0] are all others. */
 typedef struct hr_k_source {

@@ -8,12 +8,7 @@
 #define HR_CUDA_STORE_LOAD_CUH
 
 #include "kernel_abi.h"
-#include "simt.h"
-
-static __device__ __forceinline__ uint32_t divide(const hr_k_divisor &d, uint32_t n) {
-    uint32_t t = (uint32_t)((uint64_t)n * d.factor >> 32);
-    return (t + ((n - t) >> d.shift1)) >> d.shift2;
-}
+#include "tiles.cuh"
 
 /* A byte of the unshuffled chunk, in its block. */
 struct hr_spot {
@@ -22,7 +17,7 @@ struct hr_spot {
 
     /* Do n bytes from here on lie in the shuffled part? */
     __device__ __forceinline__ bool has(uint32_t n) const {
-        return at < shuffled_nbytes && shuffled_nbytes - at >= n;
+        return (uint64_t)at + n <= shuffled_nbytes;
     }
 };
 
@@ -70,25 +65,47 @@ static __device__ __forceinline__ uint32_t load_word(uint64_t address) {
     }
 }
 
-/* WIDTH items of TS bytes into every slot. */
+/* WIDTH items of TS bytes. */
 template <uint32_t TS, uint32_t WIDTH>
-static __device__ __forceinline__ void load_rows(const uint64_t *at,
-                                                 const uint32_t *stride, hr_u128 *slots) {
+static __device__ __forceinline__ void load_rows(uint64_t at, uint32_t stride,
+                                                 hr_u128 *slot) {
     constexpr uint32_t PART = WIDTH < 4 ? WIDTH : 4;
     HR_UNROLL
-    for (uint32_t i = 0; i < HR_K_STORE_SLOTS; i++) {
+    for (uint32_t part = 0; part < WIDTH; part += PART) {
+        uint32_t rows[TS], items[TS < 4 ? 4 : TS] = {0};
         HR_UNROLL
-        for (uint32_t part = 0; part < WIDTH; part += PART) {
-            uint32_t rows[TS], items[TS < 4 ? 4 : TS] = {0};
+        for (uint32_t j = 0; j < TS; j++) {
+            rows[j] = load_word<PART>(at + part + (uint64_t)j * stride);
+        }
+        interleave<TS>(rows, items);
+        HR_UNROLL
+        for (uint32_t w = 0; w < 4 && part * TS / 4 + w < 4; w++) {
+            slot->word[part * TS / 4 + w] = items[w];
+        }
+    }
+}
+
+/* All slots: their loads under way together, unless these are very many. */
+template <uint32_t TS, uint32_t WIDTH>
+static __device__ __forceinline__ void load_all_rows(uint64_t *at, uint32_t *stride,
+                                                     hr_u128 *slots) {
+    if constexpr (TS <= 8) {
+        HR_UNROLL
+        for (uint32_t i = 0; i < HR_K_STORE_SLOTS; i++) {
+            load_rows<TS, WIDTH>(at[i], stride[i], &slots[i]);
+        }
+    } else {
+        HR_NO_UNROLL
+        for (uint32_t turn = 0; turn < HR_K_STORE_SLOTS; turn++) {
+            hr_u128 slot;
+            load_rows<TS, WIDTH>(at[0], stride[0], &slot);
             HR_UNROLL
-            for (uint32_t j = 0; j < TS; j++) {
-                rows[j] = load_word<PART>(at[i] + part + (uint64_t)j * stride[i]);
+            for (uint32_t i = 0; i + 1 < HR_K_STORE_SLOTS; i++) {
+                at[i] = at[i + 1];
+                stride[i] = stride[i + 1];
+                slots[i] = slots[i + 1];
             }
-            interleave<TS>(rows, items);
-            HR_UNROLL
-            for (uint32_t w = 0; w < 4 && part * TS / 4 + w < 4; w++) {
-                slots[i].word[part * TS / 4 + w] = items[w];
-            }
+            slots[HR_K_STORE_SLOTS - 1] = slot;
         }
     }
 }
@@ -98,38 +115,40 @@ template <uint32_t TS>
 static __device__ __forceinline__ bool load_planes(const hr_k_store_task &t, uint64_t src,
                                                    uint32_t nslots, hr_u128 *slots) {
     const uint64_t step = t.slot_src_step;
+    const hr_k_source s = t.source; /* read once, not slot by slot */
     const uint32_t nbytes = t.slot_nbytes, width = nbytes / TS;
     uint64_t at[HR_K_STORE_SLOTS];
     uint32_t stride[HR_K_STORE_SLOTS];
     bool serves = true;
     HR_UNROLL
     for (uint32_t i = 0; i < HR_K_STORE_SLOTS; i++) {
-        hr_spot p = find_spot(t.source, src + (i < nslots ? i : 0) * step);
+        const hr_spot p = find_spot(s, src + (i < nslots ? i : 0) * step);
         at[i] = p.block + p.at / TS;
         stride[i] = p.stride;
-        serves = serves && p.at % TS == 0 && p.has(nbytes) &&
-                 (((uint32_t)at[i] | stride[i]) & (width - 1)) == 0;
+        serves &= p.at % TS == 0;
+        serves &= p.has(nbytes);
+        serves &= (((uint32_t)at[i] | stride[i]) & (width - 1)) == 0;
     }
     if (!serves) {
         return false;
     }
     switch (width) {
     case 1:
-        load_rows<TS, 1>(at, stride, slots);
+        load_all_rows<TS, 1>(at, stride, slots);
         break;
     case 2:
         if constexpr (TS <= 8) {
-            load_rows<TS, 2>(at, stride, slots);
+            load_all_rows<TS, 2>(at, stride, slots);
         }
         break;
     case 4:
         if constexpr (TS <= 4) {
-            load_rows<TS, 4>(at, stride, slots);
+            load_all_rows<TS, 4>(at, stride, slots);
         }
         break;
     default:
         if constexpr (TS == 2) {
-            load_rows<TS, 8>(at, stride, slots);
+            load_all_rows<TS, 8>(at, stride, slots);
         }
     }
     return true;

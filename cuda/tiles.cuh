@@ -6,6 +6,11 @@
 #include "kernel_abi.h"
 #include "simt.h"
 
+static __device__ __forceinline__ uint32_t divide(const hr_k_divisor &d, uint32_t n) {
+    uint32_t t = (uint32_t)((uint64_t)n * d.factor >> 32);
+    return (t + ((n - t) >> d.shift1)) >> d.shift2;
+}
+
 /* How many of a thread's items lie inside a loop of n: at k, k + step, … below end. */
 static __device__ __forceinline__ uint32_t count_items(uint64_t n, uint64_t k,
                                                        uint32_t log_step,
@@ -28,11 +33,11 @@ struct hr_items {
 template <bool LISTS>
 static __device__ __forceinline__ hr_items find_items(const hr_k_tiles &p, uint32_t tile,
                                                       uint32_t nitems) {
-    const uint32_t rest = tile / p.tiles_x;
-    uint32_t outer = rest / p.tiles_y;
-    const uint64_t x = ((uint64_t)(tile - rest * p.tiles_x) << p.log_tile_x) +
+    const uint32_t rest = divide(p.tiles_x, tile);
+    uint32_t outer = divide(p.tiles_y, rest);
+    const uint64_t x = ((uint64_t)(tile - rest * p.tiles_x.divisor) << p.log_tile_x) +
                        (threadIdx.x & ((1U << p.log_threads_x) - 1));
-    const uint64_t y = ((uint64_t)(rest - outer * p.tiles_y) << p.log_tile_y) +
+    const uint64_t y = ((uint64_t)(rest - outer * p.tiles_y.divisor) << p.log_tile_y) +
                        (threadIdx.x >> p.log_threads_x);
     const uint64_t fixed = p.items_along_y ? x : y;
     hr_items it = {p.src, p.dst, p.items_along_y ? y : x, 0};

@@ -102,6 +102,15 @@ static void choose_tile(hr_k_tiles *t, const hr_k_axis *x, const hr_k_axis *y,
     t->has_lists = hr__axis_has_list(x) || hr__axis_has_list(y);
 }
 
+hr_k_divisor hr__divisor_of(uint32_t d) {
+    uint32_t log = hr__ceil_log2(d);
+    uint64_t factor = (((UINT64_C(1) << log) - d) << 32) / d + 1;
+    return (hr_k_divisor){.divisor = d,
+                          .factor = (uint32_t)factor,
+                          .shift1 = log < 1 ? log : 1,
+                          .shift2 = log < 1 ? 0 : log - 1};
+}
+
 static hr_status number_tiles(hr_k_tiles *t, uint64_t nx, uint64_t ny, hr_error *err) {
     uint64_t tiles_x = count_tiles(nx, t->log_tile_x);
     uint64_t tiles_y = count_tiles(ny, t->log_tile_y);
@@ -113,8 +122,8 @@ static hr_status number_tiles(hr_k_tiles *t, uint64_t nx, uint64_t ny, hr_error 
     if (!fits || n > UINT32_MAX) {
         return hr__fail(err, HR_ERR_OVERFLOW, "a copy needs more than 2^32 - 1 tiles");
     }
-    t->tiles_x = (uint32_t)tiles_x;
-    t->tiles_y = (uint32_t)tiles_y;
+    t->tiles_x = hr__divisor_of((uint32_t)tiles_x);
+    t->tiles_y = hr__divisor_of((uint32_t)tiles_y);
     t->ntiles = (uint32_t)n;
     return HR_OK;
 }

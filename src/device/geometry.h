@@ -22,6 +22,9 @@ hr_status hr__geometry_tiles(hr__kernel kernel, const void *params, hr_k_tiles *
 hr_status hr__geometry_lay_out(const hr__loops *loops, uint32_t log_items,
                                hr_k_tiles *tiles, hr_error *err);
 
+/* d ≥ 1. */
+hr_k_divisor hr__divisor_of(uint32_t d);
+
 /* 0 … 4 for a width of 1 … 16 bytes. */
 uint32_t hr__geometry_log_width(const hr_k_tiles *tiles);
 

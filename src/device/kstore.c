@@ -94,15 +94,6 @@ static hr_status check(const hr_k_store *s, hr_error *err) {
 
 /* --- the source --- */
 
-static hr_k_divisor make_divisor(uint32_t d) {
-    uint32_t log = hr__ceil_log2(d);
-    uint64_t factor = (((UINT64_C(1) << log) - d) << 32) / d + 1;
-    return (hr_k_divisor){.divisor = d,
-                          .factor = (uint32_t)factor,
-                          .shift1 = log < 1 ? log : 1,
-                          .shift2 = log < 1 ? 0 : log - 1};
-}
-
 /* How the i-th kind of block is shuffled. */
 static void set_block(hr_k_source *source, uint32_t i, uint32_t nbytes,
                       uint32_t typesize) {
@@ -127,8 +118,8 @@ static hr_k_source make_source(const hr_k_store *s) {
     source.last_block = (nbytes - 1) / block;
     set_block(&source, 0, block, s->typesize);
     set_block(&source, 1, nbytes - source.last_block * block, s->typesize);
-    source.block_nbytes = make_divisor(block);
-    source.typesize = make_divisor(s->typesize);
+    source.block_nbytes = hr__divisor_of(block);
+    source.typesize = hr__divisor_of(s->typesize);
     return source;
 }
 
@@ -291,7 +282,7 @@ static uint32_t choose_log_cells(const hr_k_store_task *t) {
         return t->path == HR_K_PATH_BITS ? 0 : 2;
     }
     uint32_t cell_nbytes = t->slot_nbytes * t->nslots;
-    return cell_nbytes <= 4 ? 4 : 6 - hr__ceil_log2(cell_nbytes);
+    return cell_nbytes <= 8 ? 4 : 7 - hr__ceil_log2(cell_nbytes);
 }
 
 static hr_status lay_out(const hr__loops *l, hr_k_store_task *t, hr_error *err) {

@@ -125,7 +125,7 @@ static void both_sides_of_a_transposition_get_threads(void **state) {
     assert_int_equal(y_of(&t)->src_step, 4);
     assert_int_equal(t.log_threads_x, 3);
     assert_int_equal(t.nouter, 1);
-    assert_int_equal(t.ntiles, 3 * t.tiles_x * t.tiles_y);
+    assert_int_equal(t.ntiles, 3 * t.tiles_x.divisor * t.tiles_y.divisor);
 }
 
 static void tiles_cover_the_loops(void **state) {
@@ -139,8 +139,8 @@ static void tiles_cover_the_loops(void **state) {
             hr_k_tiles t = tiles_of(&s);
             assert_int_equal(t.log_tile_x + t.log_tile_y,
                              HR_K_LOG_THREADS + HR_K_LOG_ITEMS(1));
-            assert_true((uint64_t)t.tiles_x << t.log_tile_x >= x_of(&t)->n);
-            assert_true((uint64_t)t.tiles_y << t.log_tile_y >= y_of(&t)->n);
+            assert_true((uint64_t)t.tiles_x.divisor << t.log_tile_x >= x_of(&t)->n);
+            assert_true((uint64_t)t.tiles_y.divisor << t.log_tile_y >= y_of(&t)->n);
             assert_int_equal(x_of(&t)->n * y_of(&t)->n, nx * ny);
         }
     }
