@@ -196,4 +196,50 @@ typedef struct hr_k_store_batch {
     uint32_t nmoving, nconverting; /* first those without steps, then the others */
 } hr_k_store_batch;
 
+/* One stream to decode: src_nbytes at src are exactly the stream, and it decodes to
+ * exactly dst_nbytes at dst; any alignment. */
+typedef struct hr_k_task {
+    uint64_t src; /* const uint8_t * */
+    uint64_t dst; /* uint8_t * */
+    uint32_t src_nbytes, dst_nbytes;
+    uint32_t status_index;
+    uint32_t unused;
+} hr_k_task;
+
+/* Decode all tasks. A stream that is not right leaves its status, code << 32 | where in
+ * the stream, and zeros from the end of what was decoded; where tasks share a status
+ * word, the greatest stays. Words of tasks that went well are not touched. */
+typedef struct hr_k_decode {
+    uint64_t tasks;   /* const hr_k_task *: the longest first */
+    uint64_t counter; /* uint32_t *: 0 beforehand */
+    uint64_t status;  /* uint64_t *: 0 beforehand */
+    uint32_t ntasks;
+    uint32_t team; /* who works on a stream: of the codec's teams below */
+} hr_k_decode;
+
+enum {
+    HR_K_TRUNCATED = 1, /* the stream ends within a sequence, or without a last one */
+    HR_K_BAD_OFFSET,    /* a match from before the output, or from itself */
+    HR_K_TOO_LONG,      /* the sequence does not fit in the output */
+    HR_K_TOO_SHORT,     /* the stream ends before the output does */
+};
+
+/* Teams of the LZ4 decoder: X(name, threads, bytes of shared memory). A w is so many
+ * warps that parse and make output in turns, a p as many again for either; those with an
+ * s are better with byte-shuffled data, the others with plain data. */
+#define HR_K_LZ4_TEAMS(X)                                                                \
+    X(w1s, 32, 6192)                                                                     \
+    X(w2, 64, 12284)                                                                     \
+    X(w2s, 64, 12284)                                                                    \
+    X(w4, 128, 24468)                                                                    \
+    X(w4s, 128, 24468)                                                                   \
+    X(w8, 256, 48836)                                                                    \
+    X(p4s, 256, 48708)                                                                   \
+    X(p16, 1024, 210388)                                                                 \
+    X(p16s, 1024, 210388)
+
+#define HR_K_LZ4_TEAM(name, threads, shared_nbytes) HR_K_LZ4_##name,
+enum { HR_K_LZ4_TEAMS(HR_K_LZ4_TEAM) HR_K_LZ4_NTEAMS };
+
+
 #endif

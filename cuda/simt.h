@@ -38,9 +38,17 @@ static __device__ __forceinline__ uint8_t *hr_shared() {
     return (uint8_t *)hr_shared_memory;
 }
 
+/* For functions that pass on where they are called from. */
+static __device__ __forceinline__ void hr_sync_warp(hr_site) {
+    __syncwarp();
+}
+static __device__ __forceinline__ void hr_sync_block(hr_site) {
+    __syncthreads();
+}
+
 /* Barriers 1 … 15 of a block, each for the number of threads that all its users give. */
-static __device__ __forceinline__ void hr_barrier_sync(uint32_t barrier,
-                                                       uint32_t nthreads) {
+static __device__ __forceinline__ void
+hr_barrier_sync(uint32_t barrier, uint32_t nthreads, hr_site = hr_site::here()) {
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(nthreads) : "memory");
 }
 static __device__ __forceinline__ void hr_barrier_arrive(uint32_t barrier,

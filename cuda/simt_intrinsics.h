@@ -14,7 +14,12 @@ static inline void __syncwarp(uint32_t mask = 0xFFFFFFFF,
                               hr_site site = hr_site::here()) {
     (void)hr_simt_meet(mask, 0, site);
 }
-static inline void __threadfence_block() {}
+static inline void hr_sync_block(hr_site site) {
+    __syncthreads(site);
+}
+static inline void hr_sync_warp(hr_site site) {
+    __syncwarp(0xFFFFFFFF, site);
+}
 
 /* What the lane `from` brought; it must be one of those who meet. */
 template <class T>

@@ -3,6 +3,7 @@
  * Neither exceptions nor the C++ library: what this is linked into stays plain C. */
 #include "device/simt_run.h"
 
+#include "lz4.cu"
 #include "scatter.cu"
 #include "store.cu"
 
@@ -38,4 +39,15 @@ void hr__simt_run_store(const hr_k_store_batch *batch, uint32_t max_blocks,
     if (nconverting > 0) {
         hr_simt_run(hr_k_store_convert_kernel, *batch, nconverting, HR_K_THREADS, seed);
     }
+}
+
+void hr__simt_run_team(uint32_t team, const hr_k_decode *params, uint32_t nblocks,
+                       uint64_t seed) {
+#define LZ4_TEAM(name, threads, shared) {hr_k_lz4_##name##_kernel, threads, shared},
+    static const struct {
+        void (*kernel)(const hr_k_decode);
+        uint32_t nthreads, shared_nbytes;
+    } teams[] = {HR_K_LZ4_TEAMS(LZ4_TEAM)};
+    hr_simt_run_lanes(teams[team].kernel, *params, nblocks, teams[team].nthreads,
+                      teams[team].shared_nbytes, seed);
 }

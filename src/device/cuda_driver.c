@@ -35,6 +35,8 @@ static const entry entries[] = {
     ENTRY("cuModuleLoadData", module_load),
     ENTRY("cuModuleUnload", module_unload),
     ENTRY("cuModuleGetFunction", module_function),
+    ENTRY("cuFuncSetAttribute", function_set),
+    ENTRY("cuOccupancyMaxActiveBlocksPerMultiprocessor", function_blocks),
     ENTRY("cuMemAlloc_v2", mem_alloc),
     ENTRY("cuMemFree_v2", mem_free),
     ENTRY("cuMemHostAlloc", host_alloc),

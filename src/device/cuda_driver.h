@@ -25,15 +25,20 @@ enum {
     HR__CU_NOT_INITIALIZED = 3,
     HR__CU_NO_BINARY = 209,
     HR__CU_UNSUPPORTED_PTX = 222,
+    HR__CU_NOT_FOUND = 500,
 
     HR__CU_STREAM_NON_BLOCKING = 1,
     HR__CU_EVENT_BLOCKING_SYNC = 1,
     HR__CU_EVENT_DISABLE_TIMING = 2,
     HR__CU_MEMHOSTALLOC_PORTABLE = 1,
 
+    HR__CU_FUNC_MAX_DYNAMIC_SHARED_NBYTES = 8,
+    HR__CU_FUNC_PREFERRED_SHARED_PERCENT = 9,
+
     HR__CU_MULTIPROCESSOR_COUNT = 16,
     HR__CU_COMPUTE_MAJOR = 75,
     HR__CU_COMPUTE_MINOR = 76,
+    HR__CU_MAX_BLOCK_SHARED_NBYTES = 97,
 };
 
 typedef struct hr__cuda_driver {
@@ -54,6 +59,9 @@ typedef struct hr__cuda_driver {
     hr__cu_result (*module_unload)(hr__cu_module module);
     hr__cu_result (*module_function)(hr__cu_function *function, hr__cu_module module,
                                      const char *name);
+    hr__cu_result (*function_set)(hr__cu_function function, int attribute, int value);
+    hr__cu_result (*function_blocks)(int *nblocks, hr__cu_function function, int nthreads,
+                                     size_t shared_nbytes);
     hr__cu_result (*mem_alloc)(hr__cu_devptr *ptr, size_t nbytes);
     hr__cu_result (*mem_free)(hr__cu_devptr ptr);
     hr__cu_result (*host_alloc)(void **ptr, size_t nbytes, unsigned flags);

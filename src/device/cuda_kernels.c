@@ -11,7 +11,7 @@
 
 #ifdef HR_HAVE_KERNELS
 
-extern const unsigned char hr__fatbin_scatter[], hr__fatbin_store[];
+extern const unsigned char hr__fatbin_scatter[], hr__fatbin_store[], hr__fatbin_lz4[];
 
 /* What the fatbin has machine code for, ascending; of the last also PTX. */
 static const int32_t architectures[] = {HR_KERNEL_ARCHS};
@@ -30,7 +30,9 @@ bool hr__cuda_kernels_serve(int32_t major, int32_t minor) {
 
 static hr_status load_modules(hr__cuda_kernels *k, hr_error *err) {
     static const unsigned char *const images[HR__NMODULES] = {
-        [HR__MODULE_SCATTER] = hr__fatbin_scatter, [HR__MODULE_STORE] = hr__fatbin_store};
+        [HR__MODULE_SCATTER] = hr__fatbin_scatter,
+        [HR__MODULE_STORE] = hr__fatbin_store,
+        [HR__MODULE_LZ4] = hr__fatbin_lz4};
     static const struct {
         int module;
         const char *name;
@@ -92,11 +94,47 @@ hr_status hr__cuda_kernels_check(int32_t index, int32_t major, int32_t minor,
 
 #endif
 
+/* As much of a multiprocessor's memory as can be shall be shared memory: these kernels
+ * keep there what they would otherwise cache. */
+static hr_status load_team(hr__cuda_kernels *k, uint32_t i, uint32_t nmultiprocessors,
+                           hr_error *err) {
+    const hr__cuda_driver *cu = k->driver;
+    const hr__team *team = &hr__teams[i];
+    int nblocks = 0;
+    HR__TRY(hr__cuda_check(
+        cu, cu->module_function(&k->teams[i], k->modules[HR__MODULE_LZ4], team->symbol),
+        team->symbol, err));
+    if (cu->function_set(k->teams[i], HR__CU_FUNC_MAX_DYNAMIC_SHARED_NBYTES,
+                         (int)team->shared_nbytes) != HR__CU_SUCCESS) {
+        return HR_OK; /* more than the device has: not a team for it */
+    }
+    HR__TRY(hr__cuda_check(
+        cu, cu->function_set(k->teams[i], HR__CU_FUNC_PREFERRED_SHARED_PERCENT, 100),
+        team->symbol, err));
+    HR__TRY(hr__cuda_check(cu,
+                           cu->function_blocks(&nblocks, k->teams[i], (int)team->nthreads,
+                                               team->shared_nbytes),
+                           team->symbol, err));
+    k->team_nblocks[i] = (uint32_t)nblocks * nmultiprocessors;
+    return HR_OK;
+}
+
+static hr_status load_teams(hr__cuda_kernels *k, uint32_t nmultiprocessors,
+                            hr_error *err) {
+    for (uint32_t i = 0; i < HR__NTEAMS; i++) {
+        HR__TRY(load_team(k, i, nmultiprocessors, err));
+    }
+    return HR_OK;
+}
+
 hr_status hr__cuda_kernels_load(hr__cuda_kernels *k, const hr__cuda_driver *driver,
                                 uint32_t nmultiprocessors, hr_error *err) {
     *k = (hr__cuda_kernels){.driver = driver,
                             .max_blocks = nmultiprocessors * BLOCKS_PER_MULTIPROCESSOR};
     hr_status status = load_modules(k, err);
+    if (status == HR_OK) {
+        status = load_teams(k, nmultiprocessors, err);
+    }
     if (status != HR_OK) {
         hr__cuda_kernels_unload(k);
     }
@@ -125,12 +163,38 @@ static hr_status launch_tiles(hr__cuda_kernels *k, hr__stream s, int entry,
                           "launching a kernel", err);
 }
 
+static hr_status launch_team(const hr__cuda_kernels *k, hr__stream s, hr__kernel kernel,
+                             const void *params, hr_error *err) {
+    hr_k_decode decode = *(const hr_k_decode *)params;
+    uint32_t i;
+    HR__TRY(hr__team_find(kernel, &decode, &i, err));
+    const hr__team *team = &hr__teams[i];
+    if (k->team_nblocks[i] == 0) {
+        return hr__fail(err, HR_ERR_ARGUMENT,
+                        "%s needs %u bytes of shared memory: more than the device has",
+                        team->symbol, (unsigned)team->shared_nbytes);
+    }
+    if (decode.ntasks == 0) {
+        return HR_OK;
+    }
+    uint32_t nblocks =
+        decode.ntasks < k->team_nblocks[i] ? decode.ntasks : k->team_nblocks[i];
+    void *arguments[] = {&decode};
+    return hr__cuda_check(k->driver,
+                          k->driver->launch(k->teams[i], nblocks, 1, 1, team->nthreads, 1,
+                                            1, team->shared_nbytes, s, arguments, NULL),
+                          "launching a decoder", err);
+}
+
 hr_status hr__cuda_kernels_launch(hr__cuda_kernels *k, hr__stream s, hr__kernel kernel,
                                   const void *params, hr_error *err) {
     if (kernel == HR__KERNEL_STORE) {
         hr_k_store_batch b = *(const hr_k_store_batch *)params;
         HR__TRY(launch_tiles(k, s, HR__ENTRY_STORE_MOVE, b.nmoving, &b, err));
         return launch_tiles(k, s, HR__ENTRY_STORE_CONVERT, b.nconverting, &b, err);
+    }
+    if (kernel == HR__KERNEL_LZ4) {
+        return launch_team(k, s, kernel, params, err);
     }
     hr_k_tiles tiles;
     HR__TRY(hr__geometry_tiles(kernel, params, &tiles, err));

@@ -8,9 +8,10 @@
 #include "core/error.h"
 #include "device/cuda_driver.h"
 #include "device/device.h"
+#include "device/teams.h"
 
 /* Files of kernels, and their entries. */
-enum { HR__MODULE_SCATTER, HR__MODULE_STORE, HR__NMODULES };
+enum { HR__MODULE_SCATTER, HR__MODULE_STORE, HR__MODULE_LZ4, HR__NMODULES };
 
 enum {
     HR__ENTRY_SCATTER, /* of the narrowest items; wider ones follow */
@@ -24,6 +25,8 @@ typedef struct hr__cuda_kernels {
     hr__cu_module modules[HR__NMODULES];
     hr__cu_function entries[HR__NENTRIES];
     uint32_t max_blocks; /* of a launch; further tiles are for the same blocks */
+    hr__cu_function teams[HR__NTEAMS];
+    uint32_t team_nblocks[HR__NTEAMS]; /* that run at once; 0: too big for the device */
 } hr__cuda_kernels;
 
 /* Is there code for such a device? */

@@ -142,3 +142,25 @@ hr_status hr__simt_memory_check_kernel(const hr__simt_memory *m, hr__kernel kern
                ? hr__simt_memory_check(m, s->src, s->itemsize, "a kernel's read", err)
                : check_side(m, s, false, err);
 }
+
+hr_status hr__simt_memory_check_decode(const hr__simt_memory *m,
+                                       const hr_k_decode *params, hr_error *err) {
+    if (params->ntasks == 0) {
+        return HR_OK;
+    }
+    const hr_k_task *tasks = (const hr_k_task *)(uintptr_t)params->tasks;
+    HR__TRY(hr__simt_memory_check(m, params->tasks, params->ntasks * sizeof *tasks,
+                                  "a decoder's tasks", err));
+    HR__TRY(hr__simt_memory_check(m, params->counter, sizeof(uint32_t),
+                                  "a decoder's counter", err));
+    for (uint32_t i = 0; i < params->ntasks; i++) {
+        const hr_k_task *t = &tasks[i];
+        HR__TRY(hr__simt_memory_check(m, t->src, t->src_nbytes, "a decoder's read", err));
+        HR__TRY(
+            hr__simt_memory_check(m, t->dst, t->dst_nbytes, "a decoder's write", err));
+        HR__TRY(hr__simt_memory_check(m,
+                                      params->status + t->status_index * sizeof(uint64_t),
+                                      sizeof(uint64_t), "a decoder's status", err));
+    }
+    return HR_OK;
+}

@@ -45,4 +45,7 @@ hr_status hr__simt_memory_extent(const hr__simt_memory *m, const hr_k_dim *dims,
                                  int32_t ndim, bool is_dst, hr__simt_extent *out,
                                  hr_error *err);
 
+hr_status hr__simt_memory_check_decode(const hr__simt_memory *m,
+                                       const hr_k_decode *params, hr_error *err);
+
 #endif

@@ -7,6 +7,7 @@
 #include "device/geometry.h"
 #include "device/simt_kstore.h"
 #include "device/simt_run.h"
+#include "device/teams.h"
 
 /* Few, so that blocks take several tiles. */
 #define MAX_BLOCKS 5
@@ -44,6 +45,7 @@ typedef struct task {
                 hr_k_scatter scatter;
                 hr_k_fill fill;
                 hr_k_store_batch store;
+                hr_k_decode decode;
             } params;
         } launch;
         mark *mark;
@@ -70,6 +72,32 @@ static hr_status copy(const hr__simt_queue *q, void *dst, const void *src,
     return HR_OK;
 }
 
+static uint32_t count_blocks(uint32_t n) {
+    return n < MAX_BLOCKS ? n : MAX_BLOCKS;
+}
+
+static hr_status launch_scatter(hr__simt_queue *q, hr__kernel kernel, const void *params,
+                                hr_error *err) {
+    hr_k_tiles tiles;
+    HR__TRY(hr__geometry_tiles(kernel, params, &tiles, err));
+    HR__TRY(hr__simt_memory_check_kernel(&q->memory, kernel, params, err));
+    if (tiles.ntiles > 0) {
+        hr__simt_run_tiles(&tiles, count_blocks(tiles.ntiles), q->seed++);
+    }
+    return HR_OK;
+}
+
+static hr_status launch_team(hr__simt_queue *q, hr__kernel kernel,
+                             const hr_k_decode *params, hr_error *err) {
+    uint32_t team;
+    HR__TRY(hr__team_find(kernel, params, &team, err));
+    HR__TRY(hr__simt_memory_check_decode(&q->memory, params, err));
+    if (params->ntasks > 0) {
+        hr__simt_run_team(team, params, count_blocks(params->ntasks), q->seed++);
+    }
+    return HR_OK;
+}
+
 static hr_status launch(hr__simt_queue *q, hr__kernel kernel, const void *params,
                         hr_error *err) {
     if (kernel == HR__KERNEL_STORE) {
@@ -77,14 +105,8 @@ static hr_status launch(hr__simt_queue *q, hr__kernel kernel, const void *params
         hr__simt_run_store(params, MAX_BLOCKS, q->seed++);
         return HR_OK;
     }
-    hr_k_tiles tiles;
-    HR__TRY(hr__geometry_tiles(kernel, params, &tiles, err));
-    HR__TRY(hr__simt_memory_check_kernel(&q->memory, kernel, params, err));
-    if (tiles.ntiles > 0) {
-        hr__simt_run_tiles(&tiles, tiles.ntiles < MAX_BLOCKS ? tiles.ntiles : MAX_BLOCKS,
-                           q->seed++);
-    }
-    return HR_OK;
+    return kernel == HR__KERNEL_LZ4 ? launch_team(q, kernel, params, err)
+                                    : launch_scatter(q, kernel, params, err);
 }
 
 static void run_first(hr__simt_queue *q, hr__simt_stream *s);
@@ -195,16 +217,24 @@ hr_status hr__simt_launch(hr__simt_queue *q, hr__simt_stream *s, hr__kernel kern
         return launch(q, kernel, params, err);
     }
     task t = {.kind = TASK_LAUNCH, .as.launch.kernel = kernel};
-    if (kernel == HR__KERNEL_STORE) {
-        t.as.launch.params.store = *(const hr_k_store_batch *)params;
-        return push(q, s, &t, err);
-    }
     hr_k_tiles tiles; /* what is wrong with the block itself shows at once */
-    HR__TRY(hr__geometry_tiles(kernel, params, &tiles, err));
-    if (kernel == HR__KERNEL_FILL) {
+    uint32_t team;
+    switch (kernel) {
+    case HR__KERNEL_FILL:
         t.as.launch.params.fill = *(const hr_k_fill *)params;
-    } else {
+        HR__TRY(hr__geometry_tiles(kernel, params, &tiles, err));
+        break;
+    case HR__KERNEL_STORE:
+        t.as.launch.params.store = *(const hr_k_store_batch *)params;
+        break;
+    case HR__KERNEL_LZ4:
+        t.as.launch.params.decode = *(const hr_k_decode *)params;
+        HR__TRY(hr__team_find(kernel, params, &team, err));
+        break;
+    default:
         t.as.launch.params.scatter = *(const hr_k_scatter *)params;
+        HR__TRY(hr__geometry_tiles(kernel, params, &tiles, err));
+        break;
     }
     return push(q, s, &t, err);
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "cuda/kernel_abi.h"
+#include "kern/random.h"
 
 #define MOST_LIST_ENTRIES (64 * 1024)
 
@@ -19,9 +20,6 @@ typedef struct scatter_case {
     int64_t *lists;
     uint64_t nlists;
 } scatter_case;
-
-uint64_t random_next(uint64_t *state);
-uint64_t random_below(uint64_t *state, uint64_t n);
 
 /* `lists` has room for MOST_LIST_ENTRIES. No two items of a copy have the same place. */
 void scatter_case_make(scatter_case *c, int64_t *lists, uint64_t *random);

@@ -1,0 +1,234 @@
+/* Teams of warps that decode LZ streams, whatever the codec.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A parser turns streams into steps: a tile of parts to make, a long run to copy, a
+ * stream to finish. In a team of one group the same warps parse and execute in turn; in a
+ * team of two, one group parses ahead of the other through two buffers. Blocks take
+ * streams from a common list until it is empty. */
+#ifndef HR_CUDA_LZ_TEAM_CUH
+#define HR_CUDA_LZ_TEAM_CUH
+
+#include "kernel_abi.h"
+#include "lz_copy.cuh"
+#include "lz_parts.cuh"
+
+enum lz_kind { LZ_TILE, LZ_COPY, LZ_FINISH, LZ_QUIT };
+
+struct lz_step {
+    uint32_t kind;
+    uint32_t task;       /* its number */
+    uint32_t at;         /* in the output: all before is made */
+    uint32_t ring_begin; /* in the output: the ring has it from here on */
+    uint32_t nbytes;     /* LZ_TILE */
+    uint32_t literals, nliterals, nmatch, offset; /* LZ_COPY; literals: in the stream */
+    uint32_t code, where;                         /* LZ_FINISH; code 0: all is well */
+};
+
+/* Barriers of the block. Those of the two buffers are FULL + buffer, EMPTY + buffer. */
+enum { LZ_PARSERS = 1, LZ_MAKERS = 2, LZ_FULL = 3, LZ_EMPTY = 5 };
+
+/* C: what all the parts of a team agree on.
+ *   PARSE_WARPS, MAKE_WARPS   MAKE_WARPS = 0: the parsing warps make the output too
+ *   SEGMENT                   bytes of the stream per parsing lane and tile
+ *   WINDOW, RING              bytes; see lz_parts.cuh
+ *   PARTS, OUTPUT             room of a tile
+ *   SINGLES                   see lz_parts.cuh
+ *   BLOCKS                    to fit in a multiprocessor of compute capability 9.0 */
+template <uint32_t PARSE, uint32_t MAKE, uint32_t SEGMENT_, uint32_t WINDOW_,
+          uint32_t RING_, uint32_t PARTS_, uint32_t OUTPUT_, bool SINGLES_,
+          uint32_t BLOCKS_>
+struct lz_team {
+    static constexpr bool IS_SPLIT = MAKE > 0;
+    static constexpr uint32_t THREADS = (PARSE + MAKE) * 32, BLOCKS = BLOCKS_;
+    static constexpr uint32_t SEGMENT = SEGMENT_, WINDOW = WINDOW_, RING = RING_;
+    static constexpr uint32_t PARTS = PARTS_, OUTPUT = OUTPUT_, WORDS = OUTPUT_ / 32;
+    static constexpr bool SINGLES = SINGLES_;
+    typedef hr_group<PARSE, 0, IS_SPLIT ? LZ_PARSERS : 0> Parsers;
+    typedef hr_group<IS_SPLIT ? MAKE : PARSE, IS_SPLIT ? PARSE : 0,
+                     IS_SPLIT ? LZ_MAKERS : 0>
+        Makers;
+
+    /* A tile's stretch of the stream: a segment per lane, and enough behind the last one
+     * for what begins there, mostly. */
+    static constexpr uint32_t STRETCH = PARSE * 32 * SEGMENT + 64;
+    /* Longer runs are copied. */
+    static constexpr uint32_t LONGEST = OUTPUT <= 6144 ? 1023 : 2047;
+};
+
+/* One thread's view of a buffer. */
+struct lz_buffer {
+    uint8_t *bytes;    /* the stretch, and what may be looked at behind it */
+    uint32_t bytes_at; /* in shared memory */
+    uint16_t *exits;   /* of the stretch; used up when parts are put */
+    uint32_t *parts;   /* in the same place */
+    lz_word *words;
+    lz_step *step; /* of a team of two groups */
+};
+
+template <class C> struct lz_layout {
+    static constexpr uint32_t align(uint32_t n) {
+        return (n + 15) / 16 * 16;
+    }
+    static constexpr uint32_t BYTES = align(C::STRETCH + 16);
+    static constexpr uint32_t EXITS = align((C::STRETCH - 64) * 2);
+    static constexpr uint32_t PARTS = align((C::PARTS + 1) * 4);
+    static constexpr uint32_t TABLE = EXITS > PARTS ? EXITS : PARTS;
+    static constexpr uint32_t WORDS = C::WORDS * 8;
+    static constexpr uint32_t STEP = C::IS_SPLIT ? align(sizeof(lz_step)) : 0;
+    static constexpr uint32_t BUFFER = BYTES + TABLE + WORDS + STEP;
+    static constexpr uint32_t SCRATCH = C::RING + (C::IS_SPLIT ? 2 : 1) * BUFFER;
+
+    static __device__ __forceinline__ lz_buffer buffer(uint8_t *shared, uint32_t i) {
+        const uint32_t at = C::RING + i * BUFFER;
+        uint8_t *p = shared + at;
+        return {p,
+                at,
+                (uint16_t *)(p + BYTES),
+                (uint32_t *)(p + BYTES),
+                (lz_word *)(p + BYTES + TABLE),
+                (lz_step *)(p + BYTES + TABLE + WORDS)};
+    }
+};
+
+static __device__ __forceinline__ const hr_k_task *lz_task(const hr_k_decode &p,
+                                                           uint32_t i) {
+    return hr_global<const hr_k_task>(p.tasks) + i;
+}
+
+/* Carry out a step. The group leaves in step. */
+template <class C>
+static __device__ __forceinline__ void
+lz_execute(const typename C::Makers &group, const hr_k_decode &p, uint8_t *shared,
+           const lz_step &s, const lz_buffer &buffer) {
+    const hr_k_task *task = lz_task(p, s.task);
+    const uint64_t dst = task->dst, to = dst + s.at;
+    if (s.kind == LZ_TILE) {
+        const uint32_t begin = lz_position(to);
+        const uint32_t first_word = lz_base(begin) >> 5; /* words are found by position */
+        const lz_output o = {shared, buffer.parts, buffer.words - first_word, to - begin,
+                             begin - min(s.at - s.ring_begin, begin)};
+        lz_make_tile<C>(group, o, begin, begin + s.nbytes);
+    } else if (s.kind == LZ_COPY) {
+        const uint64_t src = task->src;
+        const lz_straight literals = {src + s.literals, {src, src + task->src_nbytes}};
+        lz_write(group, to, s.nliterals, literals);
+        group.sync();
+        if (s.nmatch > 0) {
+            lz_write_match(group, dst, to + s.nliterals, s.offset, s.nmatch);
+            group.sync();
+        }
+    } else if (s.code != 0) {
+        lz_write(group, to, task->dst_nbytes - s.at, lz_zeros());
+        if (group.rank == 0) {
+            hr_atomic_max(hr_global<uint64_t>(p.status) + task->status_index,
+                          (uint64_t)s.code << 32 | s.where);
+        }
+    }
+}
+
+/* Parser: a codec's, with a constructor from (p, its scratch in shared memory) and
+ *   bool take()                          the next stream; false if there is none
+ *   void next(const lz_buffer &, lz_step &)    its next step; LZ_FINISH is the last
+ * both the same for all threads of its group, which need not be in step at the end.
+ * Parser::SCRATCH: bytes of shared memory that it needs. */
+template <class C, class Parser>
+static __device__ __forceinline__ void lz_run_alone(const hr_k_decode &p,
+                                                    uint8_t *shared) {
+    const typename C::Makers group;
+    const lz_buffer buffer = lz_layout<C>::buffer(shared, 0);
+    Parser parser(p, shared + lz_layout<C>::SCRATCH);
+    while (parser.take()) {
+        lz_step step;
+        do {
+            parser.next(buffer, step);
+            group.sync();
+            lz_execute<C>(group, p, shared, step, buffer);
+        } while (step.kind != LZ_FINISH);
+    }
+}
+
+/* Step i goes through buffer i & 1, and its barriers. Those have constant numbers: for
+ * numbers worked out the compiler claims all sixteen. */
+static __device__ __forceinline__ void lz_sync(uint32_t barrier, uint32_t i,
+                                               uint32_t nthreads) {
+    if ((i & 1) == 0) {
+        hr_barrier_sync(barrier, nthreads);
+    } else {
+        hr_barrier_sync(barrier + 1, nthreads);
+    }
+}
+static __device__ __forceinline__ void lz_arrive(uint32_t barrier, uint32_t i,
+                                                 uint32_t nthreads) {
+    __syncwarp();
+    if ((i & 1) == 0) {
+        hr_barrier_arrive(barrier, nthreads);
+    } else {
+        hr_barrier_arrive(barrier + 1, nthreads);
+    }
+}
+
+template <class C>
+static __device__ __forceinline__ lz_buffer lz_wait_empty(uint8_t *shared, uint32_t i) {
+    if (i >= 2) {
+        lz_sync(LZ_EMPTY, i, C::THREADS);
+    }
+    return lz_layout<C>::buffer(shared, i & 1);
+}
+
+template <class C>
+static __device__ __forceinline__ void lz_hand_over(const lz_buffer &buffer, uint32_t i,
+                                                    const lz_step &step) {
+    if (threadIdx.x == 0) {
+        *buffer.step = step;
+    }
+    lz_arrive(LZ_FULL, i, C::THREADS);
+}
+
+template <class C, class Parser>
+static __device__ __forceinline__ void lz_run_parsers(const hr_k_decode &p,
+                                                      uint8_t *shared) {
+    Parser parser(p, shared + lz_layout<C>::SCRATCH);
+    uint32_t i = 0;
+    lz_step step;
+    while (parser.take()) {
+        do {
+            const lz_buffer buffer = lz_wait_empty<C>(shared, i);
+            parser.next(buffer, step);
+            lz_hand_over<C>(buffer, i++, step);
+        } while (step.kind != LZ_FINISH);
+    }
+    const lz_buffer buffer = lz_wait_empty<C>(shared, i);
+    step = {};
+    step.kind = LZ_QUIT;
+    lz_hand_over<C>(buffer, i, step);
+}
+
+template <class C>
+static __device__ __forceinline__ void lz_run_makers(const hr_k_decode &p,
+                                                     uint8_t *shared) {
+    const typename C::Makers group;
+    for (uint32_t i = 0;; i++) {
+        const lz_buffer buffer = lz_layout<C>::buffer(shared, i & 1);
+        lz_sync(LZ_FULL, i, C::THREADS);
+        const lz_step step = *buffer.step;
+        if (step.kind == LZ_QUIT) {
+            return;
+        }
+        lz_execute<C>(group, p, shared, step, buffer);
+        lz_arrive(LZ_EMPTY, i, C::THREADS);
+    }
+}
+
+template <class C, class Parser>
+static __device__ __forceinline__ void lz_run(const hr_k_decode &p) {
+    uint8_t *shared = hr_shared();
+    if constexpr (!C::IS_SPLIT) {
+        lz_run_alone<C, Parser>(p, shared);
+    } else if (threadIdx.x < C::Parsers::THREADS) {
+        lz_run_parsers<C, Parser>(p, shared);
+    } else {
+        lz_run_makers<C>(p, shared);
+    }
+}
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/teams.h"
+
+#define LZ4_TEAM(name, threads, shared)                                                  \
+    {HR__KERNEL_LZ4, HR_K_LZ4_##name, "hr_k_lz4_" #name "_kernel", threads, shared},
+
+const hr__team hr__teams[HR__NTEAMS] = {HR_K_LZ4_TEAMS(LZ4_TEAM)};
+
+hr_status hr__team_find(hr__kernel kernel, const hr_k_decode *params, uint32_t *out,
+                        hr_error *err) {
+    for (uint32_t i = 0; i < HR__NTEAMS; i++) {
+        if (hr__teams[i].kernel == kernel && hr__teams[i].team == params->team) {
+            *out = i;
+            return HR_OK;
+        }
+    }
+    return hr__fail(err, HR_ERR_ARGUMENT, "kernel %d has no team %u", (int)kernel,
+                    (unsigned)params->team);
+}

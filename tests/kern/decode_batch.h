@@ -1,0 +1,38 @@
+/* Streams decoded by every team of a kernel, against what they should give.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef HR_KERN_DECODE_BATCH_H
+#define HR_KERN_DECODE_BATCH_H
+
+#include <stdint.h>
+
+#include "kern/device_run.h"
+
+/* A stream, and what a reference makes of it. Owns its memory. */
+typedef struct decode_case {
+    uint8_t *src;
+    uint32_t src_nbytes, dst_nbytes;
+    uint8_t *want;        /* all dst_nbytes: zeros from where it went wrong */
+    uint32_t code, where; /* as the status word has them; both 0 if all is well */
+} decode_case;
+
+#define DECODE_BATCH_CAPACITY 512
+
+typedef struct decode_batch {
+    runner *runner;
+    hr__kernel kernel;
+    uint64_t random;
+    uint32_t nteams; /* drawn for every run; 0 = all of them */
+    uint32_t ncases;
+    uint64_t nchecked, naccepted, nfailures; /* over all batches */
+    decode_case cases[DECODE_BATCH_CAPACITY];
+} decode_batch;
+
+/* Takes the case over; runs the batch when it is full. */
+void decode_batch_add(decode_batch *b, const decode_case *c);
+/* Run what is left: two patterns in the output beforehand, odd alignments. Differences
+ * are printed and counted. */
+void decode_batch_run(decode_batch *b);
+
+void *must_malloc(uint64_t nbytes);
+
+#endif
