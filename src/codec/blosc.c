@@ -6,6 +6,7 @@
 #include "codec/codecs.h"
 #include "codec/config.h"
 #include "codec/decode.h"
+#include "codec/leaves.h"
 #include "codec/shuffle_kernels.h"
 
 typedef hr_status (*stream_decoder)(hr__decode *d, hr_error *err);
@@ -84,6 +85,56 @@ static hr_status decode_blocks(const hr__blosc_frame *f, hr__decode *d, hr_error
     return HR_OK;
 }
 
+/* --- for kernels --- */
+
+static hr_status block_leaves(const hr__blosc_block *block, const uint8_t *src,
+                              uint64_t dst, hr__leaf_format format, hr__leaves *out,
+                              hr_error *err) {
+    for (uint32_t j = 0; j < block->nstreams; j++) {
+        const hr__blosc_stream *s = &block->streams[j];
+        bool is_stored = s->nbytes == s->decoded_nbytes;
+        HR__TRY(hr__leaves_add(out, is_stored ? HR__LEAF_COPY : format, src + s->offset,
+                               s->nbytes, dst, s->decoded_nbytes, err));
+        dst += s->decoded_nbytes;
+    }
+    return HR_OK;
+}
+
+static hr_status leaves(const hr__codec *codec, const hr__decode *d, hr__leaves *out,
+                        hr_error *err) {
+    (void)codec;
+    hr__blosc_frame f;
+    HR__TRY(hr__blosc_parse(d->src, d->src_nbytes, &f, err));
+    if (f.nbytes != d->dst_nbytes) {
+        return hr__fail(err, HR_ERR_DATA,
+                        "Blosc header says %u bytes decoded, expected %zu", f.nbytes,
+                        d->dst_nbytes);
+    }
+    if (f.stored) {
+        hr__leaves_stored(out, d->src + HR__BLOSC_HEADER_NBYTES);
+        return HR_OK;
+    }
+    if (f.format != HR__BLOSC_LZ4) {
+        return hr__fail(err, HR_ERR_UNSUPPORTED, "no kernel for Blosc's inner format %d",
+                        (int)f.format);
+    }
+    out->mode = f.shuffle      ? HR__SHUFFLE_BYTES
+                : f.bitshuffle ? HR__SHUFFLE_BITS
+                               : HR__SHUFFLE_NONE;
+    out->typesize = f.typesize;
+    out->block_nbytes = f.blocksize;
+    uint32_t unclaimed = f.cbytes;
+    for (uint32_t i = 0; i < f.nblocks; i++) {
+        hr__blosc_block block;
+        HR__TRY(hr__blosc_block_at(&f, d->src, i, &unclaimed, &block, err));
+        HR__TRY(block_leaves(&block, d->src, (uint64_t)i * f.blocksize, HR__LEAF_LZ4, out,
+                             err));
+    }
+    return HR_OK;
+}
+
+/* --- on the host --- */
+
 /* The header alone says what to do: the metadata's parameters are the encoder's. */
 static hr_status decode_chunk(const hr__codec *codec, hr__decode *d, hr_error *err) {
     hr__blosc_frame f;
@@ -127,5 +178,6 @@ const hr__codec_type hr__codec_blosc = {
     .library = "built in",
     .parse = parse,
     .decode = decode,
+    .leaves = leaves,
     .max_ratio = 1 << 15, /* of the densest inner format, zstd */
 };

@@ -59,6 +59,7 @@ hr_status hr__spec_retype(hr__spec *spec, const hr__spec *from, const hr_dtype *
 
 struct hr__codec_type;
 struct hr__sink;
+struct hr__leaves;
 
 /* One codec of one array: immutable once parsed, shared by all threads. */
 typedef struct hr__codec {
@@ -126,6 +127,11 @@ typedef struct hr__codec_type {
      */
     hr_status (*decode_pieces)(const hr__codec *codec, hr__decode *d,
                                const struct hr__sink *sink, hr_error *err);
+    /* Where kernels can decode it (see leaves.h): describe d->src, of which d->dst_nbytes
+     * must come, as leaves. HR_ERR_UNSUPPORTED where this chunk is for the host. */
+    hr_status (*leaves)(const hr__codec *codec, const hr__decode *d,
+                        struct hr__leaves *out, hr_error *err);
+    bool lays_out; /* leaves only says how bytes lie, on top of another codec's leaves */
 } hr__codec_type;
 
 /* The chain of a chunk: codecs[0] is the first in the metadata's order (nearest the

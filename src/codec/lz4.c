@@ -7,6 +7,7 @@
 #include "codec/codecs.h"
 #include "codec/config.h"
 #include "codec/decode.h"
+#include "codec/leaves.h"
 #include "core/bytes.h"
 
 #define HEADER_NBYTES 4
@@ -35,13 +36,19 @@ static hr_status parse(hr__codec_parse *p, hr_error *err) {
     return hr__config_params(p, params, err);
 }
 
-static hr_status decode_sized(const hr__codec *codec, hr__decode *d, hr_error *err) {
+static hr_status read_header(const hr__decode *d, uint32_t *said, hr_error *err) {
     if (d->src_nbytes < HEADER_NBYTES) {
         return hr__fail(err, HR_ERR_DATA,
                         "LZ4 data are %zu bytes, less than their %d-byte header",
                         d->src_nbytes, HEADER_NBYTES);
     }
-    uint32_t said = hr__load_le32(d->src);
+    *said = hr__load_le32(d->src);
+    return HR_OK;
+}
+
+static hr_status decode_sized(const hr__codec *codec, hr__decode *d, hr_error *err) {
+    uint32_t said;
+    HR__TRY(read_header(d, &said, err));
     bool known = codec->decoded.nbytes != HR__SIZE_UNKNOWN;
     if (known ? said != d->dst_nbytes : said > d->dst_nbytes) {
         d->grow = true;
@@ -66,6 +73,19 @@ static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
     return hr__settle_grow(codec, d, decode_sized(codec, d, err));
 }
 
+static hr_status leaves(const hr__codec *codec, const hr__decode *d, hr__leaves *out,
+                        hr_error *err) {
+    (void)codec;
+    uint32_t said;
+    HR__TRY(read_header(d, &said, err));
+    if (said != d->dst_nbytes || d->src_nbytes > UINT32_MAX) {
+        return hr__fail(err, HR_ERR_DATA, "LZ4 header says %u bytes, chunk is %zu", said,
+                        d->dst_nbytes);
+    }
+    return hr__leaves_add(out, HR__LEAF_LZ4, d->src + HEADER_NBYTES,
+                          (uint32_t)d->src_nbytes - HEADER_NBYTES, 0, said, err);
+}
+
 const hr__codec_type hr__codec_lz4 = {
     .name = "lz4",
     .v2_ids = (const char *const[]){"lz4", NULL},
@@ -73,5 +93,6 @@ const hr__codec_type hr__codec_lz4 = {
     .library = "liblz4",
     .parse = parse,
     .decode = decode,
+    .leaves = leaves,
     .max_ratio = 255,
 };

@@ -1,6 +1,7 @@
 /* shuffle: the bytes of items by significance. SPDX-License-Identifier: Apache-2.0 */
 #include "codec/codecs.h"
 #include "codec/decode.h"
+#include "codec/leaves.h"
 #include "codec/shuffle_kernels.h"
 #include "core/json.h"
 
@@ -39,6 +40,19 @@ static hr_status parse(hr__codec_parse *p, hr_error *err) {
     return HR_OK;
 }
 
+static hr_status leaves(const hr__codec *codec, const hr__decode *d, hr__leaves *out,
+                        hr_error *err) {
+    const uint64_t *itemsize = codec->config;
+    (void)d;
+    if (out->mode != HR__SHUFFLE_NONE || *itemsize > UINT8_MAX) {
+        return hr__fail(err, HR_ERR_UNSUPPORTED, "shuffled twice, or items of %llu bytes",
+                        (unsigned long long)*itemsize);
+    }
+    out->mode = HR__SHUFFLE_BYTES;
+    out->typesize = (uint32_t)*itemsize;
+    return HR_OK;
+}
+
 const hr__codec_type hr__codec_shuffle = {
     .name = "shuffle",
     .v2_ids = (const char *const[]){"shuffle", NULL},
@@ -46,4 +60,6 @@ const hr__codec_type hr__codec_shuffle = {
     .library = "built in",
     .parse = parse,
     .decode = decode,
+    .leaves = leaves,
+    .lays_out = true,
 };

@@ -19,6 +19,7 @@ void hr__worker_free(hr__worker *w) {
         hr__scratch_free(w->allocator, &w->part[i]);
     }
     hr__scratch_free(w->allocator, &w->read);
+    hr__vec_free(w->allocator, &w->leaves);
     hr__worker_init(w, w->allocator);
 }
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "core/alloc.h"
+#include "core/vec.h"
 
 /* Decompression contexts that are kept from chunk to chunk. */
 typedef enum hr__slot_id { HR__SLOT_ZSTD, HR__SLOT_DEFLATE, HR__NSLOTS } hr__slot_id;
@@ -26,6 +27,7 @@ typedef struct hr__worker {
     hr__scratch part[HR__SCRATCH_LEVELS];     /* a codec's own: a Blosc block before
                                                  un-shuffling, the index of a shard */
     hr__scratch read;                         /* encoded bytes */
+    hr__vec leaves; /* of the chunk that is described for a device */
 } hr__worker;
 
 void hr__worker_init(hr__worker *w, const hr_allocator *a);

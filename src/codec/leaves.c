@@ -1,0 +1,84 @@
+/* Decoding on a device: a chain as leaves. SPDX-License-Identifier: Apache-2.0 */
+#include "codec/leaves.h"
+
+#include <inttypes.h>
+
+/* Views may stand anywhere; beside them one codec that has leaves, and in front of it one
+ * that only says how the bytes lie. */
+const char *hr__chain_refuses_leaves(const hr__chain *chain) {
+    bool found = false;
+    for (int32_t i = chain->ncodecs - 1; i >= 0; i--) {
+        const hr__codec *codec = &chain->codecs[i];
+        bool fits = codec->type->leaves != NULL && (!found || codec->type->lays_out);
+        if (codec->type->view ? found && codec->encoded.nbytes != codec->decoded.nbytes
+                              : !fits) {
+            return codec->name;
+        }
+        found = found || !codec->type->view;
+    }
+    return NULL;
+}
+
+hr_status hr__leaves_add(hr__leaves *out, hr__leaf_format format, const uint8_t *src,
+                         uint32_t src_nbytes, uint64_t dst, uint32_t dst_nbytes,
+                         hr_error *err) {
+    hr__leaf *leaf = hr__vec_push(out->allocator, &out->leaves, sizeof *leaf);
+    if (leaf == NULL) {
+        return hr__fail_memory(err, sizeof *leaf);
+    }
+    *leaf = (hr__leaf){.src = (uint64_t)(src - out->base),
+                       .dst = dst,
+                       .src_nbytes = src_nbytes,
+                       .dst_nbytes = dst_nbytes,
+                       .format = format};
+    return HR_OK;
+}
+
+void hr__leaves_stored(hr__leaves *out, const uint8_t *src) {
+    out->stored = true;
+    out->stored_at = (uint64_t)(src - out->base);
+}
+
+static hr_status check_stored(const hr__chain *chain, size_t nbytes, hr_error *err) {
+    return nbytes == chain->decoded.nbytes
+               ? HR_OK
+               : hr__fail(err, HR_ERR_DATA,
+                          "chunk decodes to %zu bytes, expected %" PRIu64, nbytes,
+                          chain->decoded.nbytes);
+}
+
+hr_status hr__chain_leaves(const hr__chain *chain, const hr__decode *d, hr__leaves *out,
+                           hr_error *err) {
+    hr__decode step = *d;
+    bool found = false; /* leaves stand for the bytes: nothing left for views to see */
+    out->base = d->src;
+    out->leaves.n = 0;
+    out->stored = false;
+    out->mode = HR__SHUFFLE_NONE;
+    out->typesize = 1;
+    out->block_nbytes = chain->decoded.nbytes;
+    step.dst = NULL;
+    step.dst_nbytes = chain->decoded.nbytes;
+    for (int32_t i = chain->ncodecs - 1; i >= 0; i--) {
+        const hr__codec *codec = &chain->codecs[i];
+        hr_status status = HR_OK;
+        if (!codec->type->view) {
+            status = codec->type->leaves(codec, &step, out, err);
+            found = true;
+        } else if (!found) {
+            status = codec->type->decode(codec, &step, err);
+            step.src = step.out;
+            step.src_nbytes = step.out_nbytes;
+        }
+        if (status != HR_OK) {
+            hr__error_add_codec(err, codec->name);
+            return status;
+        }
+    }
+    if (out->leaves.n == 0 &&
+        !out->stored) { /* views alone, or a layout of stored bytes */
+        HR__TRY(check_stored(chain, step.src_nbytes, err));
+        hr__leaves_stored(out, step.src);
+    }
+    return HR_OK;
+}

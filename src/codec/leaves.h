@@ -1,0 +1,60 @@
+/* Decoding on a device: what the kernels are to do for one chunk.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The host looks at headers and tables only; each stream behind them becomes a leaf. A
+ * codec that kernels can decode has `leaves` beside its `decode`. */
+#ifndef HR_CODEC_LEAVES_H
+#define HR_CODEC_LEAVES_H
+
+#include "codec/codec.h"
+#include "core/vec.h"
+
+typedef enum hr__leaf_format {
+    HR__LEAF_COPY = 0, /* the bytes as they are */
+    HR__LEAF_LZ4,
+    HR__NLEAF_FORMATS
+} hr__leaf_format;
+
+/* One stream: src_nbytes at `src` of the encoded chunk make dst_nbytes at `dst` of the
+ * decoded one (before un-shuffling). */
+typedef struct hr__leaf {
+    uint64_t src, dst;
+    uint32_t src_nbytes, dst_nbytes;
+    hr__leaf_format format;
+} hr__leaf;
+
+typedef enum hr__shuffle_mode {
+    HR__SHUFFLE_NONE = 0,
+    HR__SHUFFLE_BYTES,
+    HR__SHUFFLE_BITS
+} hr__shuffle_mode;
+
+typedef struct hr__leaves {
+    const hr_allocator *allocator;
+    const uint8_t *base;   /* of the encoded chunk: offsets count from here */
+    hr__vec leaves;        /* of hr__leaf */
+    bool stored;           /* no leaf: the decoded bytes are in the encoded ones, … */
+    uint64_t stored_at;    /* … from here */
+    hr__shuffle_mode mode; /* how the decoded bytes lie: blocks of block_nbytes, each */
+    uint32_t typesize;     /* shuffled by itself for items of typesize */
+    uint64_t block_nbytes;
+} hr__leaves;
+
+/* Name of the codec because of which a chain cannot be decoded by kernels, or NULL. What
+ * a chunk's own header says may still exclude that chunk. */
+const char *hr__chain_refuses_leaves(const hr__chain *chain);
+
+/* Describe one chunk: d supplies worker, src, src_nbytes and skip_checksums; its
+ * checksums are verified here. `out` is emptied first. HR_ERR_UNSUPPORTED: not by kernels
+ * (the host can); other errors as hr__chain_decode. Sizes are checked as there. */
+hr_status hr__chain_leaves(const hr__chain *chain, const hr__decode *d, hr__leaves *out,
+                           hr_error *err);
+
+/* For codecs: a stream of src_nbytes at src, a pointer into what they were given. */
+hr_status hr__leaves_add(hr__leaves *out, hr__leaf_format format, const uint8_t *src,
+                         uint32_t src_nbytes, uint64_t dst, uint32_t dst_nbytes,
+                         hr_error *err);
+/* For codecs: the decoded bytes are these. */
+void hr__leaves_stored(hr__leaves *out, const uint8_t *src);
+
+#endif
