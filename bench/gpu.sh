@@ -26,14 +26,30 @@ nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
 LINES_OF_LOG=12 step doctor "$pack/bin/headrace" doctor
 step kern_cuda "$pack/bin/kern_cuda"
 step kern_scatter "$pack/bin/kern_scatter" cuda --cases 3000 --bench 1024
+step kern_store "$pack/bin/kern_store" cuda --cases 2000 --bench 1024
+step kern_lz4 "$pack/bin/kern_lz4" cuda --mutants "${MUTANTS:-20000}"
 if [ -f "$pack/corpus.tgz" ]; then
     tar -C "$out" -xzf "$pack/corpus.tgz"
     cp "$pack/MANIFEST.tsv" "$out/"
     step corpus_cuda python3 "$here/corpus_device.py" "$pack/bin/headrace" "$out" cuda:0
 fi
+# Whole reads, files in the page cache, into GPU and into host memory.
+if python3 -c 'import zarr, numcodecs' 2>/dev/null; then
+    LINES_OF_LOG=2 step arrays python3 "$here/device_arrays.py" "$out/arrays" 2048
+    for array in "$out"/arrays/*.zarr; do
+        for device in cuda:0 cpu; do
+            LINES_OF_LOG=5 step "read_$(basename "$array" .zarr)_${device%:0}" \
+                "$pack/bin/headrace" bench "$array" -n 7 --device "$device"
+        done
+    done
+fi
 for tool in memcheck racecheck initcheck synccheck; do
     LINES_OF_LOG=4 step "sanitizer_$tool" compute-sanitizer --tool "$tool" \
         --error-exitcode 9 "$pack/bin/kern_scatter" cuda --cases 40
+    LINES_OF_LOG=4 step "sanitizer_${tool}_store" compute-sanitizer --tool "$tool" \
+        --error-exitcode 9 "$pack/bin/kern_store" cuda --cases 30
+    LINES_OF_LOG=4 step "sanitizer_${tool}_lz4" timeout 100 compute-sanitizer --tool \
+        "$tool" --error-exitcode 9 "$pack/bin/kern_lz4" cuda --mutants 20
 done
 echo "$failed steps failed"
 exit $((failed > 0))

@@ -37,13 +37,14 @@ typedef void (*hr_log_fn)(void *user, hr_log_level level, const char *line);
 typedef struct hr_context_options {
     uint32_t struct_size;
     uint32_t nthreads;             /* at most 1024; 0 = one per available core */
-    uint64_t scratch_nbytes;       /* pinned staging for devices; 0 = 256 MiB */
+    uint64_t scratch_nbytes;       /* pinned memory for staging; 0 = 256 MiB */
     uint64_t index_cache_nbytes;   /* shard indexes kept between calls; 0 = 64 MiB */
     uint64_t metadata_max_nbytes;  /* largest metadata document read; 0 = 64 MiB */
     const hr_allocator *allocator; /* copied; NULL = malloc */
     hr_log_fn log;                 /* NULL = silent */
     void *log_user;
-    hr_log_level log_level; /* most verbose level passed to `log` */
+    hr_log_level log_level;         /* most verbose level passed to `log` */
+    uint64_t device_scratch_nbytes; /* staging and decoding, per device; 0 = 1 GiB */
 } hr_context_options;
 
 #define HR_CONTEXT_OPTIONS_INIT                                                          \

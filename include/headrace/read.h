@@ -72,7 +72,8 @@ typedef struct hr_request {
 
 typedef struct hr_read_options {
     uint32_t struct_size;
-    int32_t strict;         /* 1: an absent chunk is HR_ERR_MISSING_CHUNK, not fill */
+    int32_t strict; /* 1: an absent chunk is HR_ERR_MISSING_CHUNK, not fill; a chunk for a
+                       device that only the host can decode is HR_ERR_STRICT */
     int32_t skip_checksums; /* 1: do not verify crc32c, fletcher32, adler32, … */
 } hr_read_options;
 
@@ -117,8 +118,10 @@ typedef struct hr_batch_stats {
     uint64_t nchunks_missing; /* of these, absent and filled */
     uint64_t nreads;          /* byte ranges read from the store */
     uint64_t read_nbytes;
-    uint64_t decoded_nbytes; /* out of the last codec, before cropping */
-    uint64_t copied_nbytes;  /* sent to devices */
+    uint64_t decoded_nbytes;  /* out of the last codec, before cropping */
+    uint64_t copied_nbytes;   /* sent to devices */
+    uint64_t ndecoded_cpu;    /* chunks decoded by the host */
+    uint64_t ndecoded_device; /* chunks decoded by kernels */
 } hr_batch_stats;
 
 #define HR_BATCH_STATS_INIT ((hr_batch_stats){.struct_size = sizeof(hr_batch_stats)})

@@ -10,6 +10,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define DEFAULT_SCRATCH (256 * MIB)
+#define DEFAULT_DEVICE_SCRATCH (1024 * MIB)
 #define DEFAULT_INDEX_CACHE (64 * MIB)
 #define DEFAULT_METADATA_MAX (64 * MIB)
 #define SLOTS_PER_THREAD 3
@@ -82,6 +83,7 @@ hr_status hr_context_create(const hr_context_options *options, hr_context **out,
     c->metadata_max_nbytes = or_default(o.metadata_max_nbytes, DEFAULT_METADATA_MAX);
     hr__ring_set_init(&c->rings, &c->allocator,
                       or_default(o.scratch_nbytes, DEFAULT_SCRATCH),
+                      or_default(o.device_scratch_nbytes, DEFAULT_DEVICE_SCRATCH),
                       c->nthreads * SLOTS_PER_THREAD);
     c->indexes = hr__index_cache_create(
         &c->allocator, or_default(o.index_cache_nbytes, DEFAULT_INDEX_CACHE));

@@ -173,6 +173,8 @@ hr_status hr_batch_get_stats(hr_batch *batch, hr_batch_stats *stats, hr_error *e
     known.read_nbytes = atomic_load(&run->read_nbytes);
     known.decoded_nbytes = atomic_load(&run->decoded_nbytes);
     known.copied_nbytes = atomic_load(&run->copied_nbytes);
+    known.ndecoded_cpu = atomic_load(&run->ndecoded_cpu);
+    known.ndecoded_device = atomic_load(&run->ndecoded_device);
     return hr__options_write(stats, &known, sizeof known, "hr_batch_stats", err);
 }
 

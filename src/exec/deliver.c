@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "codec/leaves.h"
 #include "exec/pieces.h"
 #include "exec/run.h"
 #include "exec/scatter.h"
@@ -33,21 +34,17 @@ void hr__run_missing(hr__run *run, const hr__chunk *chunk) {
         fail_missing(run, chunk, key);
         return;
     }
-    bool on_device = false;
     for (const hr__use *u = chunk->uses; u != NULL; u = u->next) {
         hr__target *t = &run->targets[u->request];
-        if (t->ring != NULL) {
-            on_device = true;
-            continue;
+        if (t->ring == NULL) {
+            hr__copy copy;
+            hr__copy_from_use(u, array->dtype.itemsize, &copy);
+            hr__scatter_fill(&copy, t->data, &t->dtype, array->fill, &array->dtype);
         }
-        hr__copy copy;
-        hr__copy_from_use(u, array->dtype.itemsize, &copy);
-        hr__scatter_fill(&copy, t->data, &t->dtype, array->fill, &array->dtype);
     }
     hr_error err = HR_ERROR_INIT;
-    if (on_device && hr__stage_deliver(run, chunk, NULL, 0, NULL, &err) != HR_OK) {
-        hr__error_add_place(&err, source->url, NULL, 0);
-        hr__run_fail_chunk(run, chunk, &err);
+    if (hr__run_to_devices(run, chunk, NULL, 0, &err) != HR_OK) {
+        hr__run_report(run, chunk, &err);
     }
 }
 
@@ -101,10 +98,19 @@ static hr_status check_encoded(const hr__chain *chain, uint64_t nbytes, hr_error
                           chain->decoded.nbytes);
 }
 
-static hr_status deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
-                         const hr__chain *chain, const uint8_t *src, hr_error *err) {
-    const hr__array *array = chunk->object->array;
-    const hr_dtype *from = &array->stored;
+hr_status hr__run_check_chunk(const hr__array *a, const hr__chunk *chunk,
+                              const hr__chain **chain, hr_error *err) {
+    HR__TRY(chunk_chain(a, chunk, chain, err));
+    return check_encoded(*chain, chunk->nbytes, err);
+}
+
+hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
+                          const hr__chain *chain, const uint8_t *src, hr_error *err) {
+    hr__ring *ring = hr__run_only_ring(run, chunk);
+    if (ring != NULL) {
+        return hr__run_decode_to_ring(run, w, chunk, chain, src, ring, err);
+    }
+    const hr_dtype *from = &chunk->object->array->stored;
     hr__decode d = {.worker = w,
                     .heap = run->heap,
                     .skip_checksums = run->skip_checksums,
@@ -121,22 +127,19 @@ static hr_status deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
     }
     HR__TRY(hr__chain_decode(chain, &d, err));
     atomic_fetch_add(&run->decoded_nbytes, d.out_nbytes);
+    atomic_fetch_add(&run->ndecoded_cpu, 1);
     if (d.dst != NULL) {
         return HR_OK;
     }
-    bool on_device = false;
     for (const hr__use *u = chunk->uses; u != NULL; u = u->next) {
         const hr__target *t = &run->targets[u->request];
-        if (t->ring != NULL) {
-            on_device = true;
-            continue;
+        if (t->ring == NULL) {
+            hr__copy copy;
+            hr__copy_from_use(u, from->itemsize, &copy);
+            hr__scatter(&copy, t->data, &t->dtype, d.out, from);
         }
-        hr__copy copy;
-        hr__copy_from_use(u, from->itemsize, &copy);
-        hr__scatter(&copy, t->data, &t->dtype, d.out, from);
     }
-    return on_device ? hr__stage_deliver(run, chunk, d.out, d.out_nbytes, from, err)
-                     : HR_OK;
+    return hr__run_to_devices(run, chunk, d.out, d.out_nbytes, err);
 }
 
 /* An uncompressed chunk that goes to one place as it is: read it there. */
@@ -155,18 +158,10 @@ static hr_status read_direct(hr__run *run, const hr__chunk *chunk, hr__object *o
     return HR_OK;
 }
 
-static void report(hr__run *run, const hr__chunk *chunk, hr_error *err) {
-    const hr__source *source = run->targets[chunk->object->array_id].source;
-    char key[HR__KEY_MAX] = "";
-    (void)hr__run_key(source, chunk->object, key, NULL);
-    hr__error_add_place(err, source->url, key, chunk->offset);
-    hr__run_fail_chunk(run, chunk, err);
-}
-
-static void fail_from(hr__run *run, const hr__chunk *chunk, const hr_error *err) {
+void hr__run_fail_from(hr__run *run, const hr__chunk *chunk, const hr_error *err) {
     for (; chunk != NULL; chunk = chunk->next) {
         hr_error own = *err;
-        report(run, chunk, &own);
+        hr__run_report(run, chunk, &own);
     }
 }
 
@@ -183,42 +178,64 @@ static hr_status read_range(hr__run *run, hr__worker *w, hr__object *object,
     return HR_OK;
 }
 
-/* The sizes of a chunk are checked before its range is read, so that no file can ask for
- * memory that no valid chunk would need. */
-void hr__run_range(hr__run *run, hr__worker *w, const hr__object_plan *plan,
-                   hr__object *object, const hr__range *range) {
+/* Sizes are checked before the range is read, so that no file can ask for memory that no
+ * valid chunk would need. */
+static void range_to_host(hr__run *run, hr__worker *w, const hr__object_plan *plan,
+                          hr__object *object, const hr__range *range) {
     const uint8_t *bytes = NULL;
-    if (atomic_load(&run->cancelled)) {
-        hr_error err = HR_ERROR_INIT;
-        (void)hr__fail(&err, HR_ERR_CANCELLED, "the batch was cancelled");
-        fail_from(run, range->chunks, &err);
-        return;
-    }
-    atomic_fetch_add(&run->nreads, 1);
-    atomic_fetch_add(&run->read_nbytes, range->nbytes);
     for (const hr__chunk *c = range->chunks; c != NULL; c = c->next) {
         hr_error err = HR_ERROR_INIT;
         const hr__chain *chain = NULL;
         bool done = false;
-        hr_status status = chunk_chain(plan->array, c, &chain, &err);
-        if (status == HR_OK) {
-            status = check_encoded(chain, c->nbytes, &err);
-        }
+        hr_status status = hr__run_check_chunk(plan->array, c, &chain, &err);
         if (status == HR_OK && range->chunks->next == NULL) {
             status = read_direct(run, c, object, chain, &done, &err);
         }
         if (status == HR_OK && !done && bytes == NULL) {
             status = read_range(run, w, object, range, &bytes, &err);
             if (status != HR_OK) {
-                fail_from(run, c, &err);
+                hr__run_fail_from(run, c, &err);
                 return;
             }
         }
         if (status == HR_OK && !done) {
-            status = deliver(run, w, c, chain, bytes + (c->offset - range->offset), &err);
+            const uint8_t *src = bytes + (c->offset - range->offset);
+            status = hr__run_deliver(run, w, c, chain, src, &err);
         }
         if (status != HR_OK) {
-            report(run, c, &err);
+            hr__run_report(run, c, &err);
         }
+    }
+}
+
+/* The device of all uses of all chunks of a range, or NULL. */
+static hr__ring *only_ring_of_range(const hr__run *run, const hr__range *range) {
+    hr__ring *ring = hr__run_only_ring(run, range->chunks);
+    for (const hr__chunk *c = range->chunks->next; c != NULL && ring != NULL;
+         c = c->next) {
+        ring = hr__run_only_ring(run, c) == ring ? ring : NULL;
+    }
+    return ring;
+}
+
+void hr__run_range(hr__run *run, hr__worker *w, const hr__object_plan *plan,
+                   hr__object *object, const hr__range *range) {
+    if (atomic_load(&run->cancelled)) {
+        hr_error err = HR_ERROR_INIT;
+        (void)hr__fail(&err, HR_ERR_CANCELLED, "the batch was cancelled");
+        hr__run_fail_from(run, range->chunks, &err);
+        return;
+    }
+    atomic_fetch_add(&run->nreads, 1);
+    atomic_fetch_add(&run->read_nbytes, range->nbytes);
+    hr__ring *ring = only_ring_of_range(run, range);
+    /* Structures may need their fields reversed, which only the host does. */
+    bool is_fit = plan->array->chain_for == NULL &&
+                  hr__chain_refuses_leaves(&plan->array->chain) == NULL &&
+                  plan->array->stored.kind != HR_KIND_STRUCT;
+    if (ring != NULL && is_fit) {
+        hr__run_range_to_device(run, w, object, range, ring);
+    } else {
+        range_to_host(run, w, plan, object, range);
     }
 }

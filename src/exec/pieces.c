@@ -116,6 +116,7 @@ hr_status hr__run_deliver_pieces(hr__run *run, hr__worker *w, const hr__chunk *c
     *done = status != HR_ERR_UNSUPPORTED;
     if (status == HR_OK) {
         atomic_fetch_add(&run->decoded_nbytes, nbytes);
+        atomic_fetch_add(&run->ndecoded_cpu, 1);
     }
     return *done ? status : HR_OK;
 }

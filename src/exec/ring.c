@@ -3,40 +3,62 @@
 
 #include <inttypes.h>
 
-static void slot_release(hr__ring *ring, hr__slot_buffer *s) {
-    const hr__device_ops *ops = ring->device->ops;
-    if (s->event != NULL) {
-        ops->event_destroy(ring->device, s->event);
+#include "core/checked.h"
+
+/* --- memory of a slot --- */
+
+static void twin_free(hr__device *d, hr__twin *t) {
+    if (t->device != 0) {
+        d->ops->free(d, t->device);
     }
-    if (s->stream != NULL) {
-        ops->stream_destroy(ring->device, s->stream);
+    if (t->pinned != NULL) {
+        d->ops->free_pinned(d, t->pinned);
     }
-    if (s->device != 0) {
-        ops->free(ring->device, s->device);
-    }
-    if (s->pinned != NULL) {
-        ops->free_pinned(ring->device, s->pinned);
-    }
-    ring->nbytes -= s->capacity;
-    *s = (hr__slot_buffer){0};
+    *t = (hr__twin){0};
 }
 
-static hr_status slot_allocate(hr__ring *ring, hr__slot_buffer *s, uint64_t nbytes,
-                               hr_error *err) {
-    const hr__device_ops *ops = ring->device->ops;
+static hr_status twin_allocate(hr__device *d, hr__twin *t, hr__need need, hr_error *err) {
     void *pinned = NULL;
-    ring->nbytes += nbytes;
-    s->capacity = nbytes;
-    hr_status status = ops->alloc_pinned(ring->device, nbytes, &pinned, err);
-    s->pinned = pinned;
-    if (status == HR_OK) {
-        status = ops->alloc(ring->device, nbytes, &s->device, err);
+    uint64_t device_nbytes = need.payload + need.scratch;
+    HR__TRY(d->ops->alloc_pinned(d, need.payload, &pinned, err));
+    t->pinned = pinned;
+    t->pinned_nbytes = need.payload;
+    hr_status status = d->ops->alloc(d, device_nbytes, &t->device, err);
+    if (status != HR_OK) {
+        twin_free(d, t);
+        return status;
     }
-    if (status == HR_OK) {
-        status = ops->stream_create(ring->device, &s->stream, err);
+    t->device_nbytes = device_nbytes;
+    return HR_OK;
+}
+
+static void slot_release(hr__ring *ring, hr__ring_slot *s) {
+    hr__device *d = ring->device;
+    ring->pinned_used -= s->payload.pinned_nbytes;
+    ring->device_used -= s->payload.device_nbytes;
+    if (s->event != NULL) {
+        d->ops->event_destroy(d, s->event);
     }
+    if (s->stream != NULL) {
+        d->ops->stream_destroy(d, s->stream);
+    }
+    twin_free(d, &s->payload);
+    twin_free(d, &s->tables);
+    for (int i = 0; i < HR__SLOT_VECS; i++) {
+        hr__vec_free(&ring->allocator, &s->vecs[i]);
+    }
+    *s = (hr__ring_slot){0};
+}
+
+static hr_status slot_allocate(hr__ring *ring, hr__ring_slot *s, hr__need need,
+                               hr_error *err) {
+    hr__device *d = ring->device;
+    HR__TRY(twin_allocate(d, &s->payload, need, err));
+    ring->pinned_used += s->payload.pinned_nbytes;
+    ring->device_used += s->payload.device_nbytes;
+    hr_status status = d->ops->stream_create(d, &s->stream, err);
     if (status == HR_OK) {
-        status = ops->event_create(ring->device, &s->event, err);
+        status = d->ops->event_create(d, &s->event, err);
     }
     if (status != HR_OK) {
         slot_release(ring, s);
@@ -44,11 +66,73 @@ static hr_status slot_allocate(hr__ring *ring, hr__slot_buffer *s, uint64_t nbyt
     return status;
 }
 
-/* The longest given-back slot, or NULL. */
-static hr__slot_buffer *oldest_in_flight(hr__ring *ring) {
-    hr__slot_buffer *oldest = NULL;
+hr_status hr__ring_grow_tables(hr__ring *ring, hr__ring_slot *slot, uint64_t nbytes,
+                               hr_error *err) {
+    if (nbytes <= slot->tables.pinned_nbytes) {
+        return HR_OK;
+    }
+    uint64_t size = nbytes + nbytes / 2; /* seldom again */
+    twin_free(ring->device, &slot->tables);
+    return twin_allocate(ring->device, &slot->tables, (hr__need){.payload = size}, err);
+}
+
+/* --- choosing one --- */
+
+static bool is_allocated(const hr__ring_slot *s) {
+    return s->payload.pinned != NULL;
+}
+
+static bool is_enough(const hr__ring_slot *s, hr__need need) {
+    const hr__twin *p = &s->payload;
+    return p->pinned_nbytes >= need.payload &&
+           p->device_nbytes - p->pinned_nbytes >= need.scratch;
+}
+
+static bool fits(uint64_t n, uint64_t used, uint64_t budget) {
+    return used <= budget && n <= budget - used;
+}
+
+static bool fits_budget(const hr__ring *ring, hr__need need) {
+    return fits(need.payload, ring->pinned_used, ring->pinned_budget) &&
+           fits(need.payload + need.scratch, ring->device_used, ring->device_budget);
+}
+
+static hr__ring_slot *find_idle(hr__ring *ring, hr__need need) {
+    hr__ring_slot *best = NULL;
     for (uint32_t i = 0; i < ring->max_slots; i++) {
-        hr__slot_buffer *s = &ring->slots[i];
+        hr__ring_slot *s = &ring->slots[i];
+        if (is_allocated(s) && s->state == HR__SLOT_IDLE && is_enough(s, need) &&
+            (best == NULL || s->payload.pinned_nbytes < best->payload.pinned_nbytes)) {
+            best = s;
+        }
+    }
+    return best;
+}
+
+/* An unallocated slot, after letting idle ones that are too small go where the budget or
+ * the table asks for it; NULL if neither allows one more now. */
+static hr__ring_slot *make_room(hr__ring *ring, hr__need need) {
+    hr__ring_slot *unused = NULL;
+    for (uint32_t i = 0; i < ring->max_slots && unused == NULL; i++) {
+        unused = is_allocated(&ring->slots[i]) ? NULL : &ring->slots[i];
+    }
+    for (uint32_t i = 0; i < ring->max_slots; i++) {
+        hr__ring_slot *s = &ring->slots[i];
+        if (unused != NULL && fits_budget(ring, need)) {
+            return unused;
+        }
+        if (is_allocated(s) && s->state == HR__SLOT_IDLE) {
+            slot_release(ring, s);
+            unused = unused == NULL ? s : unused;
+        }
+    }
+    return unused != NULL && fits_budget(ring, need) ? unused : NULL;
+}
+
+static hr__ring_slot *oldest_in_flight(hr__ring *ring) {
+    hr__ring_slot *oldest = NULL;
+    for (uint32_t i = 0; i < ring->max_slots; i++) {
+        hr__ring_slot *s = &ring->slots[i];
         if (s->state == HR__SLOT_IN_FLIGHT &&
             (oldest == NULL || s->ticket < oldest->ticket)) {
             oldest = s;
@@ -57,198 +141,144 @@ static hr__slot_buffer *oldest_in_flight(hr__ring *ring) {
     return oldest;
 }
 
-static hr__slot_buffer *smallest_idle(hr__ring *ring, uint64_t nbytes) {
-    hr__slot_buffer *best = NULL;
-    for (uint32_t i = 0; i < ring->max_slots; i++) {
-        hr__slot_buffer *s = &ring->slots[i];
-        if (s->state == HR__SLOT_IDLE && s->capacity >= nbytes &&
-            (best == NULL || s->capacity < best->capacity)) {
-            best = s;
-        }
+/* Wait for a slot's work, without the lock meanwhile. */
+static void land(hr__ring *ring, hr__ring_slot *s) {
+    hr_error err = HR_ERROR_INIT;
+    s->state = HR__SLOT_LANDING;
+    pthread_mutex_unlock(&ring->lock);
+    hr_status status = ring->device->ops->event_sync(ring->device, s->event, &err);
+    if (s->past != NULL) {
+        s->past(s->user, s, status == HR_OK ? NULL : &err);
     }
-    return best;
+    pthread_mutex_lock(&ring->lock);
+    s->state = HR__SLOT_IDLE;
+    pthread_cond_broadcast(&ring->changed);
 }
 
-/* An unallocated slot, after letting idle ones that are too small go where the budget
- * or the table asks for it; NULL if neither allows one more now. */
-static hr__slot_buffer *make_room(hr__ring *ring, uint64_t nbytes) {
-    hr__slot_buffer *unused = NULL;
-    for (uint32_t i = 0; i < ring->max_slots; i++) {
-        hr__slot_buffer *s = &ring->slots[i];
-        bool fits = unused != NULL && ring->nbytes <= ring->max_nbytes - nbytes;
-        if (s->capacity == 0) {
-            unused = unused == NULL ? s : unused;
-        } else if (s->state == HR__SLOT_IDLE && !fits) {
-            slot_release(ring, s);
-            unused = unused == NULL ? s : unused;
-        }
+static hr_status check_possible(const hr__ring *ring, hr__need need, hr_error *err) {
+    uint64_t device;
+    if (!hr__add_u64(need.payload, need.scratch, &device)) {
+        device = UINT64_MAX;
     }
-    return ring->nbytes <= ring->max_nbytes - nbytes ? unused : NULL;
-}
-
-hr_status hr__ring_acquire(hr__ring *ring, uint64_t nbytes, hr__slot_buffer **out,
-                           hr_error *err) {
-    if (nbytes > ring->max_nbytes) {
+    if (need.payload > ring->pinned_budget) {
         return hr__fail(err, HR_ERR_MEMORY,
                         "a chunk needs %" PRIu64
-                        " bytes of staging, the context's scratch_nbytes is %" PRIu64,
-                        nbytes, ring->max_nbytes);
+                        " bytes of pinned staging, the context allows %" PRIu64,
+                        need.payload, ring->pinned_budget);
     }
-    hr_status status = HR_OK;
-    hr__slot_buffer *slot = NULL;
-    pthread_mutex_lock(&ring->lock);
-    while (status == HR_OK && slot == NULL) {
-        slot = smallest_idle(ring, nbytes);
-        hr__slot_buffer *unused = slot == NULL ? make_room(ring, nbytes) : NULL;
-        if (unused != NULL) {
-            status = slot_allocate(ring, unused, nbytes, err);
-            slot = status == HR_OK ? unused : NULL;
-        } else if (slot == NULL) {
-            hr__slot_buffer *oldest = oldest_in_flight(ring);
-            if (oldest != NULL) {
-                status = ring->device->ops->event_sync(ring->device, oldest->event, err);
-                oldest->state = HR__SLOT_IDLE;
-            } else {
-                pthread_cond_wait(&ring->freed, &ring->lock);
-            }
-        }
+    if (device > ring->device_budget) {
+        return hr__fail(err, HR_ERR_MEMORY,
+                        "a chunk needs %" PRIu64
+                        " bytes of device scratch, the context allows %" PRIu64,
+                        device, ring->device_budget);
     }
-    if (slot != NULL) {
-        slot->state = HR__SLOT_HELD;
-        *out = slot;
-    }
-    pthread_mutex_unlock(&ring->lock);
-    return status;
-}
-
-hr_status hr__ring_give_back(hr__ring *ring, hr__slot_buffer *slot, hr_error *err) {
-    pthread_mutex_lock(&ring->lock);
-    hr_status status =
-        ring->device->ops->event_record(ring->device, slot->event, slot->stream, err);
-    slot->state = HR__SLOT_IN_FLIGHT;
-    slot->ticket = ring->next_ticket++;
-    if (status != HR_OK) { /* no event ends its work: who drains would not wait for it */
-        (void)ring->device->ops->stream_sync(ring->device, slot->stream, NULL);
-        slot->state = HR__SLOT_IDLE;
-    }
-    pthread_cond_signal(&ring->freed);
-    pthread_mutex_unlock(&ring->lock);
-    return status;
-}
-
-hr_status hr__ring_drain(hr__ring *ring, hr_error *err) {
-    hr_status status = HR_OK;
-    pthread_mutex_lock(&ring->lock);
-    uint64_t until = ring->next_ticket;
-    hr__slot_buffer *s = oldest_in_flight(ring);
-    while (status == HR_OK && s != NULL && s->ticket < until) {
-        status = ring->device->ops->event_sync(ring->device, s->event, err);
-        s->state = HR__SLOT_IDLE;
-        pthread_cond_signal(&ring->freed);
-        s = oldest_in_flight(ring);
-    }
-    pthread_mutex_unlock(&ring->lock);
-    return status;
-}
-
-void hr__ring_set_init(hr__ring_set *set, const hr_allocator *a, uint64_t max_nbytes,
-                       uint32_t max_slots) {
-    *set = (hr__ring_set){.allocator = a,
-                          .max_nbytes = max_nbytes,
-                          .max_slots =
-                              max_slots < HR__RING_SLOTS ? max_slots : HR__RING_SLOTS,
-                          .generation = hr__fork_generation()};
-    hr__lock_init(&set->lock);
-}
-
-static void ring_close(hr__ring_set *set, hr__ring *ring) {
-    void *saved = NULL;
-    hr__device *d = ring->device;
-    if (d->ops->enter(d, &saved, NULL) == HR_OK) {
-        (void)hr__ring_drain(ring, NULL);
-        for (uint32_t i = 0; i < ring->max_slots; i++) {
-            if (ring->slots[i].capacity > 0) {
-                slot_release(ring, &ring->slots[i]);
-            }
-        }
-        d->ops->leave(d, saved);
-    }
-    d->ops->close(d);
-    pthread_cond_destroy(&ring->freed);
-    pthread_mutex_destroy(&ring->lock);
-    hr__free(set->allocator, ring, sizeof *ring);
-}
-
-void hr__ring_set_free(hr__ring_set *set) {
-    /* What a forked child inherits belongs to the parent's driver: not to be touched. */
-    if (set->generation == hr__fork_generation()) {
-        for (uint32_t i = 0; i < set->nrings; i++) {
-            ring_close(set, set->rings[i]);
-        }
-    }
-    set->nrings = 0;
-    hr__lock_destroy(&set->lock);
-}
-
-static hr_status ring_open(hr__ring_set *set, hr_device device, hr__ring **out,
-                           hr_error *err) {
-    const hr__device_ops *ops = hr__device_find(device.type);
-    if (ops == NULL) {
-        return hr__fail(err, HR_ERR_UNSUPPORTED, "this build has no device of type %d",
-                        device.type);
-    }
-    hr__ring *ring = hr__calloc(set->allocator, sizeof *ring);
-    if (ring == NULL) {
-        return hr__fail_memory(err, sizeof *ring);
-    }
-    hr_status status = ops->open(device.index, set->allocator, &ring->device, err);
-    if (status != HR_OK) {
-        hr__free(set->allocator, ring, sizeof *ring);
-        return status;
-    }
-    pthread_mutex_init(&ring->lock, NULL);
-    pthread_cond_init(&ring->freed, NULL);
-    ring->max_nbytes = set->max_nbytes;
-    ring->max_slots = set->max_slots;
-    *out = ring;
     return HR_OK;
 }
 
-static hr__ring *ring_find(const hr__ring_set *set, hr_device device) {
-    for (uint32_t i = 0; i < set->nrings; i++) {
-        hr_device id = set->rings[i]->device->id;
-        if (id.type == device.type && id.index == device.index) {
-            return set->rings[i];
-        }
-    }
-    return NULL;
+static hr__need at_least(hr__need a, hr__need b) {
+    return (hr__need){.payload = a.payload > b.payload ? a.payload : b.payload,
+                      .scratch = a.scratch > b.scratch ? a.scratch : b.scratch};
 }
 
-hr_status hr__ring_set_get(hr__ring_set *set, hr_device device, hr__ring **out,
+hr_status hr__ring_acquire(hr__ring *ring, hr__need need, bool wait, hr__ring_slot **out,
                            hr_error *err) {
-    (void)hr__lock_acquire(&set->lock);
+    HR__TRY(check_possible(ring, need, err));
+    hr__need size = at_least(need, ring->usual);
+    if (check_possible(ring, size, NULL) != HR_OK) {
+        size = need;
+    }
     hr_status status = HR_OK;
-    hr__ring *ring = NULL;
-    if (set->generation != hr__fork_generation() && set->nrings > 0) {
-        status =
-            hr__fail(err, HR_ERR_FORKED,
-                     "a device was in use before fork(); use the spawn start method");
-    } else {
-        set->generation = hr__fork_generation();
-        ring = ring_find(set, device);
-    }
-    if (status == HR_OK && ring == NULL && set->nrings == HR__MAX_RINGS) {
-        status = hr__fail(err, HR_ERR_UNSUPPORTED, "more than %d devices in one context",
-                          HR__MAX_RINGS);
-    } else if (status == HR_OK && ring == NULL) {
-        status = ring_open(set, device, &ring, err);
-        if (status == HR_OK) {
-            set->rings[set->nrings++] = ring;
+    hr__ring_slot *slot = NULL;
+    pthread_mutex_lock(&ring->lock);
+    for (;;) {
+        slot = find_idle(ring, need);
+        hr__ring_slot *unused = slot == NULL ? make_room(ring, size) : NULL;
+        if (unused != NULL) {
+            status = slot_allocate(ring, unused, size, err);
+            slot = status == HR_OK ? unused : NULL;
         }
+        if (slot != NULL || status != HR_OK || !wait) {
+            break;
+        }
+        ring->nwaiting++;
+        hr__ring_slot *oldest = oldest_in_flight(ring);
+        if (oldest != NULL) {
+            land(ring, oldest);
+        } else {
+            pthread_cond_wait(&ring->changed, &ring->lock);
+        }
+        ring->nwaiting--;
     }
-    hr__lock_release(&set->lock);
+    if (slot != NULL) {
+        slot->state = HR__SLOT_HELD;
+    }
+    pthread_mutex_unlock(&ring->lock);
     if (status == HR_OK) {
-        *out = ring;
+        *out = slot;
     }
     return status;
+}
+
+/* --- giving back --- */
+
+void hr__ring_give_back(hr__ring *ring, hr__ring_slot *slot) {
+    const hr__device_ops *ops = ring->device->ops;
+    hr_error err = HR_ERROR_INIT;
+    bool recorded =
+        ops->event_record(ring->device, slot->event, slot->stream, &err) == HR_OK;
+    if (!recorded) {
+        (void)ops->stream_sync(ring->device, slot->stream, NULL);
+        if (slot->past != NULL) {
+            slot->past(slot->user, slot, &err);
+        }
+    }
+    pthread_mutex_lock(&ring->lock);
+    slot->state = recorded ? HR__SLOT_IN_FLIGHT : HR__SLOT_IDLE;
+    slot->ticket = ring->next_ticket++;
+    pthread_cond_broadcast(&ring->changed);
+    pthread_mutex_unlock(&ring->lock);
+}
+
+static bool is_landing(const hr__ring *ring, uint64_t before) {
+    for (uint32_t i = 0; i < ring->max_slots; i++) {
+        const hr__ring_slot *s = &ring->slots[i];
+        if (s->state == HR__SLOT_LANDING && s->ticket < before) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void hr__ring_drain(hr__ring *ring) {
+    pthread_mutex_lock(&ring->lock);
+    uint64_t before = ring->next_ticket;
+    for (;;) {
+        hr__ring_slot *s = oldest_in_flight(ring);
+        if (s != NULL && s->ticket < before) {
+            land(ring, s);
+        } else if (is_landing(ring, before)) {
+            pthread_cond_wait(&ring->changed, &ring->lock);
+        } else {
+            break;
+        }
+    }
+    pthread_mutex_unlock(&ring->lock);
+}
+
+void hr__ring_trim(hr__ring *ring) {
+    pthread_mutex_lock(&ring->lock);
+    for (uint32_t i = 0; i < ring->max_slots; i++) {
+        hr__ring_slot *s = &ring->slots[i];
+        if (is_allocated(s) && s->state == HR__SLOT_IDLE) {
+            slot_release(ring, s);
+        }
+    }
+    pthread_mutex_unlock(&ring->lock);
+}
+
+bool hr__ring_is_wanted(hr__ring *ring) {
+    pthread_mutex_lock(&ring->lock);
+    bool wanted = ring->nwaiting > 0;
+    pthread_mutex_unlock(&ring->lock);
+    return wanted;
 }

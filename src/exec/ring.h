@@ -1,4 +1,4 @@
-/* The staging ring of a device: pinned slots, each with its device twin and stream.
+/* The staging ring of a device: pinned slots, each with its device memory and stream.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef HR_EXEC_RING_H
 #define HR_EXEC_RING_H
@@ -8,48 +8,79 @@
 #include <stdint.h>
 
 #include "core/lock.h"
+#include "core/vec.h"
 #include "device/device.h"
 
-/* One slot: a thread fills `pinned`, queues the copy to `device` and the kernels that
- * read it on `stream`, and gives the slot back. It is used again once `event` is past. */
-typedef struct hr__slot_buffer {
+/* A piece of host memory and the device memory that it is copied to. */
+typedef struct hr__twin {
     uint8_t *pinned;
     hr__devptr device;
-    uint64_t capacity;
+    uint64_t pinned_nbytes, device_nbytes;
+} hr__twin;
+
+#define HR__SLOT_VECS 3
+
+/* One slot. Its holder fills the pinned sides, queues copies and kernels on `stream`, and
+ * gives the slot back; once `event` is past, `past` is called and the slot is idle. */
+typedef struct hr__ring_slot {
+    hr__twin payload; /* device side: the copy, and scratch behind it */
+    hr__twin tables;  /* small, grows as the holder needs it */
     hr__stream stream;
     hr__event event;
-    enum { HR__SLOT_IDLE, HR__SLOT_HELD, HR__SLOT_IN_FLIGHT } state;
+    hr__vec vecs[HR__SLOT_VECS]; /* the holder's; the memory is kept from use to use */
+    enum { HR__SLOT_IDLE, HR__SLOT_HELD, HR__SLOT_IN_FLIGHT, HR__SLOT_LANDING } state;
     uint64_t ticket; /* order of the giving back */
-} hr__slot_buffer;
+    /* err: NULL, or why the device did not finish. Called outside the ring's lock. */
+    void (*past)(void *user, struct hr__ring_slot *slot, const hr_error *err);
+    void *user;
+} hr__ring_slot;
 
 #define HR__RING_SLOTS 64
 #define HR__MAX_RINGS 16
 
+/* Bytes of payload (on both sides) and of scratch (on the device, behind it). */
+typedef struct hr__need {
+    uint64_t payload, scratch;
+} hr__need;
+
 typedef struct hr__ring {
     hr__device *device;
+    hr_allocator allocator;
     pthread_mutex_t lock;
-    pthread_cond_t freed;
-    uint64_t max_nbytes; /* of all slots together: pinned, and again on the device */
-    uint64_t nbytes;
+    pthread_cond_t changed;
+    uint64_t pinned_budget, pinned_used; /* of all payloads together */
+    uint64_t device_budget, device_used;
+    hr__need usual; /* size of a slot that nobody needs larger */
     uint32_t max_slots;
+    uint32_t nwaiting; /* threads that could use a slot now */
     uint64_t next_ticket;
-    hr__slot_buffer slots[HR__RING_SLOTS]; /* capacity 0: not allocated */
+    hr__ring_slot slots[HR__RING_SLOTS];
 } hr__ring;
 
-/* A slot of at least nbytes, waiting for one if the budget is used up. Between
- * hr__device enter and leave. HR_ERR_MEMORY naming both numbers if nbytes alone exceeds
- * the budget. */
-hr_status hr__ring_acquire(hr__ring *ring, uint64_t nbytes, hr__slot_buffer **out,
+/* All of the following between the device's enter and leave. */
+
+/* A slot whose payload is large enough: at least `need`, and as a rule the usual size.
+ * Without one: waits, or with wait false gives *out = NULL. HR_ERR_MEMORY naming the
+ * numbers if the budget can never give it. */
+hr_status hr__ring_acquire(hr__ring *ring, hr__need need, bool wait, hr__ring_slot **out,
                            hr_error *err);
-/* Everything queued on slot->stream belongs to it; records the event. */
-hr_status hr__ring_give_back(hr__ring *ring, hr__slot_buffer *slot, hr_error *err);
-/* Wait until every slot given back so far is past. */
-hr_status hr__ring_drain(hr__ring *ring, hr_error *err);
+/* Make the tables of a held slot at least nbytes long. */
+hr_status hr__ring_grow_tables(hr__ring *ring, hr__ring_slot *slot, uint64_t nbytes,
+                               hr_error *err);
+/* Everything queued on slot->stream belongs to it; records the event. If that fails the
+ * stream is waited for. */
+void hr__ring_give_back(hr__ring *ring, hr__ring_slot *slot);
+/* Wait until every slot given back so far has landed. */
+void hr__ring_drain(hr__ring *ring);
+/* Free all idle slots. */
+void hr__ring_trim(hr__ring *ring);
+/* Is somebody waiting for a slot? */
+bool hr__ring_is_wanted(hr__ring *ring);
 
 /* The rings of a context, one per device, opened on first use. */
 typedef struct hr__ring_set {
     const hr_allocator *allocator;
-    uint64_t max_nbytes; /* for each */
+    uint64_t pinned_budget, device_budget; /* for each */
     uint32_t max_slots;
     hr__lock lock;
     uint64_t generation; /* of the process whose driver the rings belong to */
@@ -57,8 +88,8 @@ typedef struct hr__ring_set {
     hr__ring *rings[HR__MAX_RINGS];
 } hr__ring_set;
 
-void hr__ring_set_init(hr__ring_set *set, const hr_allocator *a, uint64_t max_nbytes,
-                       uint32_t max_slots);
+void hr__ring_set_init(hr__ring_set *set, const hr_allocator *a, uint64_t pinned_budget,
+                       uint64_t device_budget, uint32_t max_slots);
 void hr__ring_set_free(hr__ring_set *set);
 /* Errors: HR_ERR_DEVICE with the reason; HR_ERR_FORKED. The set keeps the ring. */
 hr_status hr__ring_set_get(hr__ring_set *set, hr_device device, hr__ring **out,

@@ -6,6 +6,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/checked.h"
+#include "exec/slab.h"
+#include "exec/slab_flush.h"
+
 void *hr__run_worker_create(void *user) {
     const hr_allocator *a = user;
     hr__worker *w = hr__alloc(a, sizeof *w);
@@ -27,21 +31,16 @@ static bool is_exhausted(const hr__run *run) {
 /* All host work is done: what is still on its way through the devices' streams must
  * arrive before the run counts as done. */
 static void complete(hr__run *run) {
+    hr__slab_flush_all(run);
     for (uint32_t i = 0; i < run->nstarts; i++) {
         hr__ring *ring = run->starts[i].ring;
         hr_error err = HR_ERROR_INIT;
         void *saved = NULL;
-        hr_status status = ring->device->ops->enter(ring->device, &saved, &err);
-        if (status == HR_OK) {
-            status = hr__ring_drain(ring, &err);
+        if (ring->device->ops->enter(ring->device, &saved, &err) == HR_OK) {
+            hr__ring_drain(ring);
             ring->device->ops->leave(ring->device, saved);
-        }
-        for (size_t t = 0; status != HR_OK && t < run->ntargets; t++) {
-            if (run->targets[t].ring == ring &&
-                atomic_load(&run->targets[t].status) == HR_OK) {
-                run->targets[t].error = err;
-                atomic_store(&run->targets[t].status, status);
-            }
+        } else {
+            hr__run_fail_ring(run, ring, &err);
         }
     }
     pthread_mutex_lock(&run->lock);
@@ -108,15 +107,34 @@ void hr__run_push(hr__run *run, hr__opened *opened) {
     hr__pool_notify(run->context->pool, &run->job);
 }
 
+static void fail_target(hr__run *run, hr__target *t, const hr_error *err) {
+    pthread_mutex_lock(&run->lock);
+    if (atomic_load(&t->status) == HR_OK) {
+        t->error = *err;
+        atomic_store(&t->status, err->status);
+    }
+    pthread_mutex_unlock(&run->lock);
+}
+
 void hr__run_fail_chunk(hr__run *run, const hr__chunk *chunk, const hr_error *err) {
     for (const hr__use *u = chunk->uses; u != NULL; u = u->next) {
-        hr__target *t = &run->targets[u->request];
-        pthread_mutex_lock(&run->lock);
-        if (atomic_load(&t->status) == HR_OK) {
-            t->error = *err;
-            atomic_store(&t->status, err->status);
+        fail_target(run, &run->targets[u->request], err);
+    }
+}
+
+void hr__run_report(hr__run *run, const hr__chunk *chunk, hr_error *err) {
+    const hr__source *source = run->targets[chunk->object->array_id].source;
+    char key[HR__KEY_MAX] = "";
+    (void)hr__run_key(source, chunk->object, key, NULL);
+    hr__error_add_place(err, source->url, key, chunk->offset);
+    hr__run_fail_chunk(run, chunk, err);
+}
+
+void hr__run_fail_ring(hr__run *run, const hr__ring *ring, const hr_error *err) {
+    for (size_t i = 0; i < run->ntargets; i++) {
+        if (run->targets[i].ring == ring) {
+            fail_target(run, &run->targets[i], err);
         }
-        pthread_mutex_unlock(&run->lock);
     }
 }
 
@@ -162,6 +180,24 @@ static void destroy_starts(hr__run *run) {
     run->nstarts = 0;
 }
 
+/* Slabs so large that copies are fast, and so small that all threads have several to
+ * fill: decoding and reading overlap from the start. */
+#define SLAB_LEAST (UINT64_C(1) << 20)
+#define SLABS_PER_THREAD 8
+
+static uint64_t slab_size(const hr__run *run) {
+    uint64_t total = 0; /* of encoded bytes, at most */
+    for (const hr__object_plan *o = run->plan.objects; o != NULL; o = o->next) {
+        uint64_t nbytes = o->array->chain.decoded.nbytes;
+        if (!hr__mul_u64(nbytes, o->nchunks, &nbytes) ||
+            !hr__add_u64(total, nbytes, &total)) {
+            return UINT64_MAX;
+        }
+    }
+    uint64_t share = total / ((uint64_t)run->context->nthreads * SLABS_PER_THREAD);
+    return share < SLAB_LEAST ? SLAB_LEAST : share;
+}
+
 hr_status hr__run_start(hr__run *run, void *stream, hr_error *err) {
     hr_status status = record_starts(run, stream, err);
     if (status != HR_OK) {
@@ -176,6 +212,11 @@ hr_status hr__run_start(hr__run *run, void *stream, hr_error *err) {
     pthread_mutex_init(&run->lock, NULL);
     run->generation = hr__fork_generation();
     run->job.run = run_piece;
+    run->slab_nbytes = run->nstarts > 0 ? slab_size(run) : 0;
+    for (uint32_t i = 0; i < run->nstarts; i++) {
+        uint64_t most = run->starts[i].ring->usual.payload / 8 * 7;
+        run->slab_nbytes = run->slab_nbytes < most ? run->slab_nbytes : most;
+    }
     run->next_object = run->plan.objects;
     if (run->next_object == NULL) {
         atomic_store(&run->done, true);

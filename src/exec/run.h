@@ -3,8 +3,8 @@
  * A run is a job of the pool. Its pieces of work are, first, its objects (open, read the
  * indexes that lie on the way, work out the byte ranges), then the ranges of objects
  * that have more than one (read, decode, deliver). run.c hands the pieces out, object.c
- * does the first kind, deliver.c the second, pieces.c and stage.c bring
- * large chunks and device ones to their places. */
+ * does the first kind, deliver.c the second, pieces.c decodes large chunks plane by
+ * plane, to_device.c and the slabs bring chunks to devices. */
 #ifndef HR_EXEC_RUN_H
 #define HR_EXEC_RUN_H
 
@@ -65,9 +65,12 @@ typedef struct hr__run {
     const hr__object_plan *next_object;
     hr__opened *ready;
     uint64_t nactive;
+    struct hr__slab *slabs; /* open ones that nobody holds */
+    uint64_t slab_nbytes;   /* full from here on */
     atomic_bool cancelled, done;
 
     atomic_uint_fast64_t nmissing, nreads, read_nbytes, decoded_nbytes, copied_nbytes;
+    atomic_uint_fast64_t ndecoded_cpu, ndecoded_device;
 } hr__run;
 
 /* run.c */
@@ -84,6 +87,10 @@ void hr__run_finish(hr__run *run);
 void hr__run_push(hr__run *run, hr__opened *opened);
 /* Record a failure for all requests that use the chunk. */
 void hr__run_fail_chunk(hr__run *run, const hr__chunk *chunk, const hr_error *err);
+/* The same, after adding to the error where the chunk is. */
+void hr__run_report(hr__run *run, const hr__chunk *chunk, hr_error *err);
+/* Record a failure for all requests with a destination on this device. */
+void hr__run_fail_ring(hr__run *run, const hr__ring *ring, const hr_error *err);
 
 /* object.c */
 void hr__run_object(hr__run *run, hr__worker *w, const hr__object_plan *plan);
@@ -93,13 +100,30 @@ hr_status hr__run_key(const hr__source *source, const hr__object_plan *plan, cha
                       hr_error *err);
 
 /* deliver.c */
+/* Chain of one chunk, and whether that many bytes could be it: before anything is read
+ * or allocated for it. */
+hr_status hr__run_check_chunk(const hr__array *a, const hr__chunk *chunk,
+                              const hr__chain **chain, hr_error *err);
+/* Fail a range's chunks from this one on. */
+void hr__run_fail_from(hr__run *run, const hr__chunk *chunk, const hr_error *err);
+hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
+                          const hr__chain *chain, const uint8_t *src, hr_error *err);
 void hr__run_range(hr__run *run, hr__worker *w, const hr__object_plan *plan,
                    hr__object *object, const hr__range *range);
 void hr__run_missing(hr__run *run, const hr__chunk *chunk);
 
-/* stage.c: a decoded chunk (elements of type `from`) to the destinations on devices of
- * all its uses; or, with bytes NULL, its fill value. */
-hr_status hr__stage_deliver(hr__run *run, const hr__chunk *chunk, const uint8_t *bytes,
-                            uint64_t nbytes, const hr_dtype *from, hr_error *err);
+/* to_device.c: the same where every use of the range's chunks lies on one device. */
+void hr__run_range_to_device(hr__run *run, hr__worker *w, hr__object *object,
+                             const hr__range *range, hr__ring *ring);
+/* The device of all uses of a chunk; NULL if some lie in host memory or on another. */
+hr__ring *hr__run_only_ring(const hr__run *run, const hr__chunk *chunk);
+/* Decode on the host into a slab. */
+hr_status hr__run_decode_to_ring(hr__run *run, hr__worker *w, const hr__chunk *chunk,
+                                 const hr__chain *chain, const uint8_t *src,
+                                 hr__ring *ring, hr_error *err);
+/* Bring decoded bytes (or, with bytes NULL, the fill value) to the uses on all devices.
+ */
+hr_status hr__run_to_devices(hr__run *run, const hr__chunk *chunk, const uint8_t *bytes,
+                             uint64_t nbytes, hr_error *err);
 
 #endif

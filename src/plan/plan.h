@@ -48,6 +48,7 @@ typedef struct hr__chunk {
                       straight into a contiguous destination */
     /* Filled when the indexes on the way are known: */
     bool is_missing;
+    bool is_for_host;        /* no kernel decodes it, says its own header */
     uint64_t offset, nbytes; /* in the object; nbytes = UINT64_MAX: all of it */
 } hr__chunk;
 

@@ -1,0 +1,44 @@
+"""Write arrays for reads into a device's memory. SPDX-License-Identifier: Apache-2.0
+
+usage: device_arrays.py DIRECTORY MIB
+
+float32 fields of 1024 x 1024 in chunks of 1 MiB (a quarter of a field), like packed
+reanalysis data: smooth waves, a little noise, 12 bits of the mantissa. Uncompressed, as
+Blosc-LZ4 with shuffle, and as zstd.
+"""
+
+import sys
+
+import numpy as np
+import zarr
+from numcodecs import Blosc, Zstd
+
+N = 1024
+y, x = np.meshgrid(np.arange(N, dtype="f4"), np.arange(N, dtype="f4"), indexing="ij")
+
+
+def field(t):
+    r = np.random.default_rng(t)
+    f = np.full((N, N), 280, "f4")
+    for k in range(1, 9):
+        a, b, p, q = r.normal(size=4).astype("f4")
+        f += np.float32(20 / k) * np.sin(np.float32(2 * np.pi * k / N) * (a * x + b * y) + p)
+    f += r.normal(scale=0.05, size=(N, N)).astype("f4")
+    bits = f.view("u4")
+    return ((bits + np.uint32(1 << 10)) & np.uint32(0xFFFFF800)).view("f4")
+
+
+def main(folder, mib):
+    count = mib // 4
+    distinct = np.stack([field(t) for t in range(min(count, 64))])
+    codecs = {"raw": None, "blosc-lz4": Blosc("lz4", 5, Blosc.SHUFFLE), "zstd": Zstd(3)}
+    for name, codec in codecs.items():
+        array = zarr.create_array(f"{folder}/{name}.zarr", shape=(count, N, N), dtype="f4",
+                                  chunks=(1, N // 4, N), compressors=codec, filters=None,
+                                  zarr_format=2, overwrite=True)
+        for t in range(0, count, len(distinct)):
+            array[t:t + len(distinct)] = distinct[:count - t]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

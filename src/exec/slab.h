@@ -1,0 +1,56 @@
+/* Slabs: chunks on their way to a device, many in one copy. SPDX-License-Identifier: Apache-2.0
+ *
+ * A slab collects chunks in a slot of the ring: encoded ones as they were read, with the
+ * leaves that kernels shall decode, or ones that the host decoded. When it is full it is
+ * flushed: one copy of all bytes, one of the tables, one launch per kind of leaf, one for
+ * the stores. Several slabs are on their way at any time. */
+#ifndef HR_EXEC_SLAB_H
+#define HR_EXEC_SLAB_H
+
+#include "codec/leaves.h"
+#include "exec/ring.h"
+#include "exec/scatter.h"
+#include "plan/plan.h"
+
+struct hr__run;
+
+typedef struct hr__slab {
+    struct hr__slab *next; /* among the run's open ones */
+    struct hr__run *run;
+    hr__ring *ring;
+    hr__ring_slot *slot;
+    uint64_t used;      /* bytes of the payload that are copied up */
+    uint64_t scratch;   /* bytes of the device side behind the payload, spoken for */
+    uint64_t status_at; /* of the chunks' status words in the tables, once flushed */
+} hr__slab;
+
+/* A slab of the run with room for `need`: an open one, or a new one. The caller owns it
+ * until it closes it. */
+hr_status hr__slab_open(struct hr__run *run, hr__ring *ring, hr__need need,
+                        hr__slab **out, hr_error *err);
+/* Leave it open for others, or flush it where it is full or its slot is wanted. */
+void hr__slab_close(hr__slab *slab);
+/* Flush what a run has open. */
+void hr__slab_flush_all(struct hr__run *run);
+
+/* Room in the payload, aligned to 16 bytes; within what was asked for at open. */
+uint8_t *hr__slab_reserve(hr__slab *slab, uint64_t nbytes, uint64_t *offset);
+/* Bytes to ask for, for one reservation of nbytes. */
+#define HR__SLAB_ALIGNMENT 16
+static inline uint64_t hr__slab_room(uint64_t nbytes) {
+    return nbytes + HR__SLAB_ALIGNMENT;
+}
+/* Payload that the index lists of a chunk's uses on this ring take. */
+uint64_t hr__slab_lists_room(const struct hr__run *run, const hr__ring *ring,
+                             const hr__chunk *chunk);
+
+/* Add a chunk whose encoded bytes begin at `offset` of the payload, as these leaves. */
+hr_status hr__slab_add_leaves(hr__slab *slab, const hr__chunk *chunk,
+                              const hr__leaves *leaves, uint64_t offset, hr_error *err);
+/* Add a chunk whose decoded bytes begin at `offset` of the payload. */
+hr_status hr__slab_add_decoded(hr__slab *slab, const hr__chunk *chunk, uint64_t offset,
+                               hr_error *err);
+/* Add a missing chunk. */
+hr_status hr__slab_add_fill(hr__slab *slab, const hr__chunk *chunk, hr_error *err);
+
+#endif

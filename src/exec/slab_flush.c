@@ -1,0 +1,284 @@
+/* Sending a slab off, and what comes back. SPDX-License-Identifier: Apache-2.0 */
+#include "exec/slab_flush.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/kstore.h"
+#include "exec/run.h"
+
+enum { CHUNKS = 0, TASKS, STORES }; /* the slot's vecs */
+
+typedef struct slab_task {
+    hr__leaf_format format;
+    hr_k_task task;
+} slab_task;
+
+typedef struct slab_store {
+    hr__slab_turn turn;
+    hr_k_store_task task;
+} slab_store;
+
+static hr__vec *vec_of(hr__slab *slab, int which) {
+    return &slab->slot->vecs[which];
+}
+
+static void *push(hr__slab *slab, int which, size_t size, hr_error *err) {
+    void *place = hr__vec_push(&slab->ring->allocator, vec_of(slab, which), size);
+    if (place == NULL) {
+        (void)hr__fail_memory(err, size);
+    }
+    return place;
+}
+
+hr_status hr__slab_push_store(hr__slab *slab, hr__slab_turn turn, const hr_k_store *store,
+                              hr_error *err) {
+    slab_store *s = push(slab, STORES, sizeof *s, err);
+    if (s == NULL) {
+        return HR_ERR_MEMORY;
+    }
+    s->turn = turn;
+    hr_status status = hr__kstore_lower(store, &s->task, err);
+    if (status != HR_OK) {
+        vec_of(slab, STORES)->n--;
+    }
+    return status;
+}
+
+hr_status hr__slab_push_chunk(hr__slab *slab, const hr__chunk *chunk,
+                              uint32_t *status_index, hr_error *err) {
+    const hr__chunk **place = push(slab, CHUNKS, sizeof *place, err);
+    if (place == NULL) {
+        return HR_ERR_MEMORY;
+    }
+    *place = chunk;
+    *status_index = (uint32_t)vec_of(slab, CHUNKS)->n - 1;
+    return HR_OK;
+}
+
+hr_status hr__slab_push_task(hr__slab *slab, hr__leaf_format format,
+                             const hr_k_task *task, hr_error *err) {
+    slab_task *t = push(slab, TASKS, sizeof *t, err);
+    if (t == NULL) {
+        return HR_ERR_MEMORY;
+    }
+    *t = (slab_task){.format = format, .task = *task};
+    return HR_OK;
+}
+
+/* --- the tables that go up behind the payload --- */
+
+typedef struct tables {
+    uint64_t tasks;                   /* hr_k_task, by format, longest first */
+    uint64_t stores[HR__SLAB_NTURNS]; /* hr_k_store_task */
+    uint64_t tiles[HR__SLAB_NTURNS];  /* hr_k_store_tile */
+    uint64_t zeros; /* counters, one per format; then the status words */
+    uint64_t status;
+    uint64_t nbytes;
+    uint32_t ntasks[HR__NLEAF_FORMATS];
+    uint32_t nstores[HR__SLAB_NTURNS];
+    uint64_t ntiles[HR__SLAB_NTURNS];
+    hr_k_store_batch batches[HR__SLAB_NTURNS];
+} tables;
+
+static uint64_t place(tables *t, uint64_t nbytes) {
+    uint64_t at = t->nbytes;
+    t->nbytes =
+        (at + nbytes + HR__SLAB_ALIGNMENT - 1) / HR__SLAB_ALIGNMENT * HR__SLAB_ALIGNMENT;
+    return at;
+}
+
+static void lay_out(hr__slab *slab, tables *t) {
+    *t = (tables){0};
+    const slab_task *tasks = vec_of(slab, TASKS)->items;
+    const slab_store *stores = vec_of(slab, STORES)->items;
+    size_t ntasks = vec_of(slab, TASKS)->n;
+    for (size_t i = 0; i < ntasks; i++) {
+        t->ntasks[tasks[i].format]++;
+    }
+    for (size_t i = 0; i < vec_of(slab, STORES)->n; i++) {
+        t->nstores[stores[i].turn]++;
+        t->ntiles[stores[i].turn] += stores[i].task.tiles.ntiles;
+    }
+    t->tasks = place(t, ntasks * sizeof(hr_k_task));
+    for (int turn = 0; turn < HR__SLAB_NTURNS; turn++) {
+        t->stores[turn] = place(t, t->nstores[turn] * sizeof(hr_k_store_task));
+        t->tiles[turn] = place(t, t->ntiles[turn] * sizeof(hr_k_store_tile));
+    }
+    t->zeros = place(t, HR__NLEAF_FORMATS * sizeof(uint32_t));
+    t->status = place(t, vec_of(slab, CHUNKS)->n * sizeof(uint64_t));
+}
+
+static int longest_first(const void *a, const void *b) {
+    const slab_task *x = a;
+    const slab_task *y = b;
+    if (x->format != y->format) {
+        return x->format < y->format ? -1 : 1;
+    }
+    uint32_t nx = x->task.src_nbytes;
+    uint32_t ny = y->task.src_nbytes;
+    return (nx < ny) - (nx > ny);
+}
+
+static hr_status fill_tables(hr__slab *slab, tables *t, hr_error *err) {
+    uint8_t *base = slab->slot->tables.pinned;
+    slab_task *tasks = vec_of(slab, TASKS)->items;
+    const slab_store *stores = vec_of(slab, STORES)->items;
+    size_t ntasks = vec_of(slab, TASKS)->n;
+    if (ntasks > 0) {
+        qsort(tasks, ntasks, sizeof *tasks, longest_first);
+    }
+    hr_k_task *out = (hr_k_task *)(base + t->tasks);
+    for (size_t i = 0; i < ntasks; i++) {
+        out[i] = tasks[i].task;
+    }
+    uint32_t at[HR__SLAB_NTURNS] = {0};
+    for (size_t i = 0; i < vec_of(slab, STORES)->n; i++) {
+        hr__slab_turn turn = stores[i].turn;
+        ((hr_k_store_task *)(base + t->stores[turn]))[at[turn]++] = stores[i].task;
+    }
+    for (int turn = 0; turn < HR__SLAB_NTURNS; turn++) {
+        HR__TRY(hr__kstore_list(
+            (const hr_k_store_task *)(base + t->stores[turn]), t->nstores[turn],
+            (hr_k_store_tile *)(base + t->tiles[turn]), &t->batches[turn], err));
+        t->batches[turn].tasks = slab->slot->tables.device + t->stores[turn];
+        t->batches[turn].tiles = slab->slot->tables.device + t->tiles[turn];
+    }
+    memset(base + t->zeros, 0, t->nbytes - t->zeros);
+    return HR_OK;
+}
+
+/* --- launching --- */
+
+static hr_status launch_stores(hr__slab *slab, const tables *t, hr__slab_turn turn,
+                               hr_error *err) {
+    hr__device *d = slab->ring->device;
+    const hr_k_store_batch *batch = &t->batches[turn];
+    return batch->nmoving + batch->nconverting == 0
+               ? HR_OK
+               : d->ops->launch(d, slab->slot->stream, HR__KERNEL_STORE, batch, err);
+}
+
+/* Streams of a slab share the device with those of other slabs: what counts is how much
+ * work one of them is. The team sizes are those that were measured best for blocks of
+ * 64 KiB, 256 KiB and 1 MiB (bench/NOTES.md). */
+static uint32_t lz4_team(const hr_k_task *longest) {
+    return longest->dst_nbytes <= 128U << 10   ? HR_K_LZ4_w2s
+           : longest->dst_nbytes <= 512U << 10 ? HR_K_LZ4_w4s
+                                               : HR_K_LZ4_w8;
+}
+
+static hr_status launch_leaves(hr__slab *slab, const tables *t, hr_error *err) {
+    static const hr__kernel kernels[HR__NLEAF_FORMATS] = {
+        [HR__LEAF_LZ4] = HR__KERNEL_LZ4}; /* copies are stores */
+    hr__device *d = slab->ring->device;
+    hr__devptr base = slab->slot->tables.device;
+    const hr_k_task *tasks = (const hr_k_task *)(slab->slot->tables.pinned + t->tasks);
+    uint64_t first = 0;
+    for (int f = 0; f < HR__NLEAF_FORMATS; f++) {
+        hr_k_decode decode = {.tasks = base + t->tasks + first * sizeof(hr_k_task),
+                              .counter = base + t->zeros + (uint64_t)f * sizeof(uint32_t),
+                              .status = base + t->status,
+                              .ntasks = t->ntasks[f],
+                              .team = lz4_team(tasks + first)};
+        if (decode.ntasks > 0) {
+            HR__TRY(d->ops->launch(d, slab->slot->stream, kernels[f], &decode, err));
+        }
+        first += t->ntasks[f];
+    }
+    return HR_OK;
+}
+
+static hr_status send(hr__slab *slab, tables *t, hr_error *err) {
+    hr__device *d = slab->ring->device;
+    hr__ring_slot *slot = slab->slot;
+    hr__run *run = slab->run;
+    lay_out(slab, t);
+    HR__TRY(hr__ring_grow_tables(slab->ring, slot, t->nbytes, err));
+    HR__TRY(fill_tables(slab, t, err));
+    for (uint32_t i = 0; i < run->nstarts; i++) {
+        if (run->starts[i].ring == slab->ring) {
+            HR__TRY(d->ops->stream_wait(d, slot->stream, run->starts[i].event, err));
+        }
+    }
+    HR__TRY(d->ops->copy_to_device(d, slot->stream, slot->payload.device,
+                                   slot->payload.pinned, slab->used, err));
+    HR__TRY(d->ops->copy_to_device(d, slot->stream, slot->tables.device,
+                                   slot->tables.pinned, t->nbytes, err));
+    atomic_fetch_add(&run->copied_nbytes, slab->used + t->nbytes);
+    HR__TRY(launch_stores(slab, t, HR__SLAB_COPIES, err));
+    HR__TRY(launch_leaves(slab, t, err));
+    HR__TRY(launch_stores(slab, t, HR__SLAB_STORES, err));
+    uint64_t status_nbytes = vec_of(slab, CHUNKS)->n * sizeof(uint64_t);
+    if (status_nbytes == 0) {
+        return HR_OK;
+    }
+    return d->ops->copy_to_host(d, slot->stream, slot->tables.pinned + t->status,
+                                slot->tables.device + t->status, status_nbytes, err);
+}
+
+/* --- afterwards --- */
+
+static const char *reason_of(uint64_t status) {
+    switch (status >> 32) {
+    case HR_K_TRUNCATED:
+        return "ends within a sequence";
+    case HR_K_BAD_OFFSET:
+        return "refers to bytes before its output";
+    case HR_K_TOO_LONG:
+        return "makes more bytes than expected";
+    case HR_K_TOO_SHORT:
+        return "makes fewer bytes than expected";
+    default:
+        return "is malformed";
+    }
+}
+
+static void report_chunk(hr__run *run, const hr__chunk *chunk, uint64_t status) {
+    const hr__chain *chain = &chunk->object->array->chain;
+    hr_error err = HR_ERROR_INIT;
+    (void)hr__fail(&err, HR_ERR_DATA, "compressed stream %s, near its byte %" PRIu32,
+                   reason_of(status), (uint32_t)status);
+    hr__error_add_codec(&err, chain->codecs[chain->ncodecs - 1].name);
+    hr__run_report(run, chunk, &err);
+}
+
+/* The statuses lie at the end of the tables: the last thing placed there. */
+static void landed(void *user, hr__ring_slot *slot, const hr_error *err) {
+    hr__slab *slab = user;
+    hr__run *run = slab->run;
+    const hr__chunk *const *chunks = slot->vecs[CHUNKS].items;
+    const uint64_t *status = (const uint64_t *)(slot->tables.pinned + slab->status_at);
+    if (err != NULL) {
+        hr__run_fail_ring(run, slab->ring, err);
+    }
+    for (size_t i = 0; err == NULL && i < slot->vecs[CHUNKS].n; i++) {
+        if (status[i] != 0) {
+            report_chunk(run, chunks[i], status[i]);
+        }
+    }
+    hr__free(&run->context->allocator, slab, sizeof *slab);
+}
+
+void hr__slab_flush(hr__slab *slab) {
+    hr__run *run = slab->run;
+    hr__ring *ring = slab->ring;
+    hr__ring_slot *slot = slab->slot;
+    hr__device *d = ring->device;
+    tables t = {0};
+    void *saved = NULL;
+    hr_error err = HR_ERROR_INIT;
+    bool entered = d->ops->enter(d, &saved, &err) == HR_OK;
+    if (!entered || send(slab, &t, &err) != HR_OK) {
+        hr__run_fail_ring(run, ring, &err);
+        slot->vecs[CHUNKS].n = 0; /* no statuses to look at */
+    }
+    slab->status_at = t.status;
+    slot->past = landed;
+    slot->user = slab;
+    hr__ring_give_back(ring, slot);
+    if (entered) {
+        d->ops->leave(d, saved);
+    }
+}

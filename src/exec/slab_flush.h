@@ -1,0 +1,27 @@
+/* What a slab has collected, and sending it off. SPDX-License-Identifier: Apache-2.0 */
+#ifndef HR_EXEC_SLAB_FLUSH_H
+#define HR_EXEC_SLAB_FLUSH_H
+
+#include "cuda/kernel_abi.h"
+#include "exec/slab.h"
+
+/* Copies come before the decoding of leaves, stores after it. */
+typedef enum hr__slab_turn {
+    HR__SLAB_COPIES = 0,
+    HR__SLAB_STORES,
+    HR__SLAB_NTURNS
+} hr__slab_turn;
+
+hr_status hr__slab_push_store(hr__slab *slab, hr__slab_turn turn, const hr_k_store *store,
+                              hr_error *err);
+/* A chunk with leaves gets a status word; its number goes into the tasks. */
+hr_status hr__slab_push_chunk(hr__slab *slab, const hr__chunk *chunk,
+                              uint32_t *status_index, hr_error *err);
+hr_status hr__slab_push_task(hr__slab *slab, hr__leaf_format format,
+                             const hr_k_task *task, hr_error *err);
+
+/* Queue everything on the slot's stream and give the slot back; the slab ends with it.
+ * Failures go to the requests of the chunks. */
+void hr__slab_flush(hr__slab *slab);
+
+#endif

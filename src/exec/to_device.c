@@ -1,0 +1,214 @@
+/* Bringing the chunks of a range to a device, decoded there or here.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "core/checked.h"
+#include "exec/run.h"
+#include "exec/slab.h"
+
+hr__ring *hr__run_only_ring(const hr__run *run, const hr__chunk *chunk) {
+    hr__ring *ring = run->targets[chunk->uses->request].ring;
+    for (const hr__use *u = chunk->uses->next; u != NULL && ring != NULL; u = u->next) {
+        ring = run->targets[u->request].ring == ring ? ring : NULL;
+    }
+    return ring;
+}
+
+/* --- decoded here --- */
+
+/* A codec that only the host has, in front of a device: strict refuses it. */
+static hr_status check_strict(const hr__run *run, const hr__chain *chain, hr_error *err) {
+    if (!run->strict || hr__chain_is_raw(chain)) {
+        return HR_OK;
+    }
+    const char *codec = hr__chain_refuses_leaves(chain);
+    hr_status status = hr__fail(
+        err, HR_ERR_STRICT, "strict: the chunk would be decoded on the host (%s)",
+        codec != NULL ? codec : "its header asks for a format without kernel");
+    hr__error_add_codec(err, codec);
+    return status;
+}
+
+hr_status hr__run_decode_to_ring(hr__run *run, hr__worker *w, const hr__chunk *chunk,
+                                 const hr__chain *chain, const uint8_t *src,
+                                 hr__ring *ring, hr_error *err) {
+    HR__TRY(check_strict(run, chain, err));
+    uint64_t nbytes = chain->decoded.nbytes;
+    uint64_t room = hr__slab_room(nbytes) + hr__slab_lists_room(run, ring, chunk);
+    hr__slab *slab = NULL;
+    uint64_t offset;
+    HR__TRY(hr__slab_open(run, ring, (hr__need){.payload = room}, &slab, err));
+    hr__decode d = {.worker = w,
+                    .skip_checksums = run->skip_checksums,
+                    .src = src,
+                    .src_nbytes = chunk->nbytes,
+                    .dst = hr__slab_reserve(slab, nbytes, &offset),
+                    .dst_nbytes = nbytes};
+    hr_status status = hr__chain_decode(chain, &d, err);
+    if (status == HR_OK) {
+        atomic_fetch_add(&run->decoded_nbytes, nbytes);
+        atomic_fetch_add(&run->ndecoded_cpu, 1);
+        status = hr__slab_add_decoded(slab, chunk, offset, err);
+    }
+    hr__slab_close(slab);
+    return status;
+}
+
+static hr_status to_ring(hr__run *run, const hr__chunk *chunk, hr__ring *ring,
+                         const uint8_t *bytes, uint64_t nbytes, hr_error *err) {
+    uint64_t size = bytes != NULL ? nbytes : chunk->object->array->dtype.itemsize;
+    uint64_t room = hr__slab_room(size) + hr__slab_lists_room(run, ring, chunk);
+    hr__slab *slab = NULL;
+    HR__TRY(hr__slab_open(run, ring, (hr__need){.payload = room}, &slab, err));
+    hr_status status;
+    if (bytes == NULL) {
+        status = hr__slab_add_fill(slab, chunk, err);
+    } else {
+        uint64_t offset;
+        memcpy(hr__slab_reserve(slab, nbytes, &offset), bytes, nbytes);
+        status = hr__slab_add_decoded(slab, chunk, offset, err);
+    }
+    hr__slab_close(slab);
+    return status;
+}
+
+/* Was this use's device served with an earlier one? */
+static bool is_served(const hr__run *run, const hr__chunk *chunk, const hr__use *use) {
+    const hr__use *u = chunk->uses;
+    while (u != use && run->targets[u->request].ring != run->targets[use->request].ring) {
+        u = u->next;
+    }
+    return u != use;
+}
+
+hr_status hr__run_to_devices(hr__run *run, const hr__chunk *chunk, const uint8_t *bytes,
+                             uint64_t nbytes, hr_error *err) {
+    for (const hr__use *u = chunk->uses; u != NULL; u = u->next) {
+        hr__ring *ring = run->targets[u->request].ring;
+        if (ring != NULL && !is_served(run, chunk, u)) {
+            HR__TRY(to_ring(run, chunk, ring, bytes, nbytes, err));
+        }
+    }
+    return HR_OK;
+}
+
+/* --- decoded there --- */
+
+/* Payload for the range and the lists of its chunks, scratch for what they decode to. */
+static hr_status range_need(const hr__run *run, const hr__array *array,
+                            const hr__range *range, hr__ring *ring, hr__need *need,
+                            hr_error *err) {
+    uint64_t scratch = 0;
+    uint64_t payload = hr__slab_room(range->nbytes);
+    bool fits = true;
+    for (const hr__chunk *c = range->chunks; c != NULL && fits; c = c->next) {
+        fits =
+            hr__add_u64(scratch, hr__slab_room(array->chain.decoded.nbytes), &scratch) &&
+            hr__add_u64(payload, hr__slab_lists_room(run, ring, c), &payload);
+    }
+    if (!fits) {
+        return hr__fail(err, HR_ERR_OVERFLOW, "the chunks of a range are too large");
+    }
+    *need = (hr__need){.payload = payload, .scratch = scratch};
+    return HR_OK;
+}
+
+static hr_status add_encoded(hr__run *run, hr__worker *w, hr__slab *slab,
+                             const hr__chunk *chunk, uint64_t offset, hr_error *err) {
+    const hr__chain *chain = &chunk->object->array->chain;
+    hr__leaves leaves = {.allocator = w->allocator, .leaves = w->leaves};
+    hr__decode d = {.worker = w,
+                    .skip_checksums = run->skip_checksums,
+                    .src = slab->slot->payload.pinned + offset,
+                    .src_nbytes = chunk->nbytes};
+    hr_status status = hr__chain_leaves(chain, &d, &leaves, err);
+    if (status == HR_OK) {
+        status = hr__slab_add_leaves(slab, chunk, &leaves, offset, err);
+    }
+    if (status == HR_OK) {
+        atomic_fetch_add(&run->decoded_nbytes, chain->decoded.nbytes);
+        atomic_fetch_add(&run->ndecoded_device, 1);
+    }
+    w->leaves = leaves.leaves;
+    return status;
+}
+
+/* Chunks that turned out to be for the host, once their slab is closed: no slab may be
+ * held while another is opened. */
+static void deliver_left(hr__run *run, hr__worker *w, const hr__range *range) {
+    for (const hr__chunk *c = range->chunks; c != NULL; c = c->next) {
+        hr_error err = HR_ERROR_INIT;
+        const uint8_t *src = w->read.data + (c->offset - range->offset);
+        if (c->is_for_host &&
+            hr__run_deliver(run, w, c, &c->object->array->chain, src, &err) != HR_OK) {
+            hr__run_report(run, c, &err);
+        }
+    }
+}
+
+/* Keep the bytes of a range that are in a slab now. */
+static hr_status save_range(hr__worker *w, const uint8_t *bytes, uint64_t nbytes,
+                            hr_error *err) {
+    uint8_t *saved = hr__scratch_reserve(w->allocator, &w->read, nbytes);
+    if (saved == NULL) {
+        return hr__fail_memory(err, nbytes);
+    }
+    memcpy(saved, bytes, nbytes);
+    return HR_OK;
+}
+
+static hr_status read_into_slab(hr__run *run, hr__object *object, const hr__range *range,
+                                hr__ring *ring, hr__slab **slab, uint64_t *offset,
+                                hr_error *err) {
+    hr__need need;
+    HR__TRY(range_need(run, range->chunks->object->array, range, ring, &need, err));
+    HR__TRY(hr__slab_open(run, ring, need, slab, err));
+    uint8_t *bytes = hr__slab_reserve(*slab, range->nbytes, offset);
+    hr_status status = hr__object_read(object, range->offset, range->nbytes, bytes, err);
+    if (status != HR_OK) {
+        hr__slab_close(*slab);
+    }
+    return status;
+}
+
+/* Each chunk of a range whose bytes are in the slab. Returns whether some are left for
+ * the host; their bytes are in w->read then. */
+static bool add_range(hr__run *run, hr__worker *w, hr__slab *slab, uint64_t offset,
+                      const hr__range *range) {
+    bool any_left = false;
+    for (hr__chunk *c = range->chunks; c != NULL; c = c->next) {
+        hr_error err = HR_ERROR_INIT;
+        const hr__chain *chain = NULL;
+        uint64_t at = offset + (c->offset - range->offset);
+        hr_status status = hr__run_check_chunk(c->object->array, c, &chain, &err);
+        if (status == HR_OK) {
+            status = add_encoded(run, w, slab, c, at, &err);
+        }
+        c->is_for_host = status == HR_ERR_UNSUPPORTED;
+        if (c->is_for_host && !any_left) {
+            const uint8_t *bytes = slab->slot->payload.pinned + offset;
+            status = save_range(w, bytes, range->nbytes, &err);
+            c->is_for_host = any_left = status == HR_OK;
+        }
+        if (status != HR_OK && !c->is_for_host) {
+            hr__run_report(run, c, &err);
+        }
+    }
+    return any_left;
+}
+
+void hr__run_range_to_device(hr__run *run, hr__worker *w, hr__object *object,
+                             const hr__range *range, hr__ring *ring) {
+    hr_error err = HR_ERROR_INIT;
+    hr__slab *slab = NULL;
+    uint64_t offset = 0;
+    if (read_into_slab(run, object, range, ring, &slab, &offset, &err) != HR_OK) {
+        hr__run_fail_from(run, range->chunks, &err);
+        return;
+    }
+    bool any_left = add_range(run, w, slab, offset, range);
+    hr__slab_close(slab);
+    if (any_left) {
+        deliver_left(run, w, range);
+    }
+}
