@@ -232,8 +232,8 @@ static size_t first_guess(const hr__spec *decoded, size_t src_nbytes) {
     return guess < decoded->max_nbytes ? guess : decoded->max_nbytes;
 }
 
-/* Before memory is allocated by the claim of the metadata: can so few bytes make it? */
-static hr_status check_ratio(const hr__codec *codec, size_t src_nbytes, hr_error *err) {
+hr_status hr__codec_check_ratio(const hr__codec *codec, size_t src_nbytes,
+                                hr_error *err) {
     uint64_t needed = codec->decoded.nbytes;
     uint32_t ratio = codec->type->max_ratio;
     if (ratio == 0 || needed == HR__SIZE_UNKNOWN || needed / ratio <= src_nbytes) {
@@ -248,7 +248,7 @@ static hr_status check_ratio(const hr__codec *codec, size_t src_nbytes, hr_error
 static hr_status decode_to_scratch(const hr__codec *codec, hr__decode *step,
                                    hr__scratch *scratch, hr_error *err) {
     const hr__spec *decoded = &codec->decoded;
-    HR__TRY(check_ratio(codec, step->src_nbytes, err));
+    HR__TRY(hr__codec_check_ratio(codec, step->src_nbytes, err));
     size_t room = first_guess(decoded, step->src_nbytes);
     for (;;) {
         step->dst =

@@ -123,8 +123,8 @@ typedef struct hr__codec_type {
     bool vlen; /* decodes to elements of variable length too */
     /* Where the output can be made in order, in pieces that stay in the cache: decode
      * with d->dst as the buffer, giving it to the sink each time it is full, and what is
-     * left at the end. HR_ERR_UNSUPPORTED: not these data; the sink may have seen some.
-     */
+     * left at the end; HR_ERR_DATA once the sink has had enough. HR_ERR_UNSUPPORTED: not
+     * these data; the sink may have seen some. */
     hr_status (*decode_pieces)(const hr__codec *codec, hr__decode *d,
                                const struct hr__sink *sink, hr_error *err);
     /* Where kernels can decode it (see leaves.h): describe d->src, of which d->dst_nbytes
@@ -179,10 +179,15 @@ hr_status hr__codec_entry_v3(json_object *entry, const char **name, json_object 
  * d supplies worker, heap, skip_checksums, src, src_nbytes, dst. */
 hr_status hr__chain_decode(const hr__chain *chain, hr__decode *d, hr_error *err);
 
+/* Could so many bytes make what the codec is to give? Asked before memory is allocated by
+ * the claim of the metadata. HR_ERR_DATA. */
+hr_status hr__codec_check_ratio(const hr__codec *codec, size_t src_nbytes, hr_error *err);
+
 /* Takes decoded bytes in order. */
 typedef struct hr__sink {
     void *user;
-    void (*put)(void *user, const uint8_t *bytes, size_t nbytes);
+    /* False: enough, nothing that follows is wanted. */
+    bool (*put)(void *user, const uint8_t *bytes, size_t nbytes);
 } hr__sink;
 
 /* Can the chain give its chunk in pieces? */

@@ -22,15 +22,13 @@ typedef struct counter {
     uint64_t total;
 } counter;
 
-/* No sink sees more bytes than the chunk has. */
-static void count_and_pass(void *user, const uint8_t *bytes, size_t nbytes) {
+/* No sink sees more bytes than the chunk has, and what makes more is stopped there. */
+static bool count_and_pass(void *user, const uint8_t *bytes, size_t nbytes) {
     counter *c = user;
     size_t fits = nbytes <= c->room ? nbytes : (size_t)c->room;
     c->total += nbytes;
     c->room -= fits;
-    if (fits > 0) {
-        c->sink->put(c->sink->user, bytes, fits);
-    }
+    return (fits == 0 || c->sink->put(c->sink->user, bytes, fits)) && fits == nbytes;
 }
 
 hr_status hr__chain_decode_pieces(const hr__chain *chain, hr__decode *d,
@@ -40,6 +38,7 @@ hr_status hr__chain_decode_pieces(const hr__chain *chain, hr__decode *d,
     hr__worker *w = d->worker;
     counter counting = {.sink = sink, .room = chain->decoded.nbytes};
     const hr__sink counted = {.user = &counting, .put = count_and_pass};
+    HR__TRY(hr__codec_check_ratio(codec, d->src_nbytes, err));
     hr__decode step = *d;
     step.dst_nbytes = piece_nbytes;
     step.dst = hr__scratch_reserve(w->allocator, &w->stage[w->level][0], piece_nbytes);

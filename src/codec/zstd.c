@@ -87,6 +87,17 @@ static hr_status explain_pieces(hr__decode *d, size_t code, hr_error *err) {
     return explain(d, code, err);
 }
 
+static hr_status put(ZSTD_outBuffer *out, const hr__decode *d, const hr__sink *sink,
+                     hr_error *err) {
+    if (out->pos > 0 && !sink->put(sink->user, d->dst, out->pos)) {
+        return hr__fail(err, HR_ERR_DATA,
+                        "%zu bytes of zstd data make more bytes than the chunk has",
+                        d->src_nbytes);
+    }
+    out->pos = 0;
+    return HR_OK;
+}
+
 /* Frames follow each other as in the one pass: more is 0 at the end of each. */
 static hr_status decode_pieces(const hr__codec *codec, hr__decode *d,
                                const hr__sink *sink, hr_error *err) {
@@ -106,17 +117,13 @@ static hr_status decode_pieces(const hr__codec *codec, hr__decode *d,
         }
         bool stuck = in.pos == in_before && out.pos == out_before;
         if (out.pos == out.size) {
-            sink->put(sink->user, d->dst, out.pos);
-            out.pos = 0;
+            HR__TRY(put(&out, d, sink, err));
         } else if (stuck && more > 0) {
             return hr__fail(err, HR_ERR_DATA, "%zu bytes of zstd data end within a frame",
                             d->src_nbytes);
         }
     } while (more > 0 || in.pos < in.size);
-    if (out.pos > 0) {
-        sink->put(sink->user, d->dst, out.pos);
-    }
-    return HR_OK;
+    return put(&out, d, sink, err);
 }
 
 static hr_status parse(hr__codec_parse *p, hr_error *err) {

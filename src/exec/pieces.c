@@ -59,7 +59,7 @@ static bool clip_use(const hr__use *use, int32_t axis, int64_t lo, int64_t hi,
     return true;
 }
 
-static void put_planes(void *user, const uint8_t *bytes, size_t nbytes) {
+static bool put_planes(void *user, const uint8_t *bytes, size_t nbytes) {
     planes *p = user;
     uint64_t plane_nbytes = (uint64_t)p->plane_nelems * p->from->itemsize;
     int64_t hi = p->next + (int64_t)(nbytes / plane_nbytes);
@@ -75,6 +75,7 @@ static void put_planes(void *user, const uint8_t *bytes, size_t nbytes) {
         }
     }
     p->next = hi;
+    return true;
 }
 
 static bool can_clip(const hr__run *run, const hr__chunk *chunk, int32_t axis) {

@@ -216,6 +216,60 @@ static void a_chunk_that_claims_too_much(void **state) {
     }
 }
 
+#define ZSTD "{\"name\":\"zstd\",\"configuration\":{\"level\":1,\"checksum\":false}}"
+
+/* A zstd frame of blocks that make 128 KiB of the byte 1 each. */
+static void put_bomb(world *w, size_t nblocks) {
+    static const uint8_t head[] = {0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x38};
+    uint8_t *frame = malloc(sizeof head + 4 * nblocks);
+    memcpy(frame, head, sizeof head);
+    for (size_t i = 0; i < nblocks; i++) {
+        uint32_t block = 131072U << 3 | 1U << 1 | (i + 1 == nblocks);
+        uint8_t *p = frame + sizeof head + 4 * i;
+        memcpy(p, &block, 3);
+        p[3] = 1;
+    }
+    put(w->store, "c/0/0", frame, sizeof head + 4 * nblocks);
+    free(frame);
+}
+
+/* Chunks that are decoded in pieces: the pieces do not become huge, and a bomb is stopped
+ * where the chunk ends. */
+static void large_chunks_in_pieces(void **state) {
+    world *w = *state;
+    const int64_t shape[] = {2, 4};
+    uint8_t out[2][4] = {{0}};
+    hr_axis axes[2];
+    for (int k = 0; k < 2; k++) {
+        axes[k] = (hr_axis){.kind = HR_AXIS_SLICE, .stop = shape[k], .step = 1};
+    }
+    hr_selection corner = {.kind = HR_SELECT_AXES, .naxes = 2, .axes = axes};
+    hr_tensor dst = {.data = out, .ndim = 2, .shape = shape};
+    dst.dtype = (hr_dtype){.kind = HR_KIND_UINT, .itemsize = 1};
+    static const struct {
+        const char *chunk;
+        size_t nblocks;
+        hr_status status;
+    } rows[] = {
+        {"2,549755813888", 2, HR_ERR_DATA}, /* a terabyte in two planes */
+        {"1024,4096", 32, HR_OK},
+        {"1024,4096", 31, HR_ERR_DATA},
+        {"1024,4096", 33, HR_ERR_DATA},
+        {"1024,4096", 500000, HR_ERR_DATA}, /* 64 GB */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        put_array(w, "1024,549755813888", rows[i].chunk, "uint8", BYTES "," ZSTD);
+        put_bomb(w, rows[i].nblocks);
+        begin(w);
+        hr_node *array = open_array(w);
+        assert_int_equal(hr_read(array, &corner, &dst, &w->err), rows[i].status);
+        assert_true(rows[i].status == HR_OK || strcmp(w->err.key, "c/0/0") == 0);
+        assert_int_equal(out[1][3], i == 0 ? 0 : 1);
+        hr_node_unref(array);
+        end(w);
+    }
+}
+
 static void a_shard_that_claims_too_much(void **state) {
     world *w = *state;
     static const char *const codecs[] = {
@@ -473,6 +527,7 @@ int main(void) {
         TEST(small_chunks_of_several_axes),
         TEST(long_lists_in_few_chunks),
         TEST(a_chunk_that_claims_too_much),
+        TEST(large_chunks_in_pieces),
         TEST(a_shard_that_claims_too_much),
         TEST(shards_that_share_their_beginning),
         TEST(documents_that_grow_in_memory),
