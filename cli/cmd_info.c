@@ -24,7 +24,7 @@ static json_object *names_json(const hr_node_info *info) {
 static void add_array_json(json_object *object, const hr_node_info *info,
                            const char *dtype) {
     json_object_object_add(object, "shape", cli_json_shape(info->ndim, info->shape));
-    json_object_object_add(object, "dtype", json_object_new_string(dtype));
+    json_object_object_add(object, "dtype", cli_json_text(dtype));
     json_object_object_add(object, "chunks",
                            cli_json_shape(info->ndim, info->chunk_shape));
     json_object_object_add(
@@ -40,7 +40,7 @@ static json_object *members_json(const hr_member_list *members) {
     for (size_t i = 0; i < hr_member_list_size(members); i++) {
         hr_member member = hr_member_list_get(members, i);
         json_object *entry = json_object_new_object();
-        json_object_object_add(entry, "path", json_object_new_string(member.path));
+        json_object_object_add(entry, "path", cli_json_text(member.path));
         const char *kind = member.kind == HR_NODE_ARRAY ? "array" : "group";
         json_object_object_add(entry, "kind", json_object_new_string(kind));
         json_object_array_add(list, entry);
@@ -70,7 +70,8 @@ static void print_codec(json_object *codec) {
         if (is_scalar && value != name) {
             fputs(before, stdout);
             cli_put_text(stdout, key);
-            printf("=%s", json_object_to_json_string(value));
+            fputs("=", stdout);
+            cli_put_text(stdout, json_object_to_json_string(value));
             before = ", ";
         }
     }
@@ -116,10 +117,11 @@ static void print_attributes(const char *text, const char *indent) {
         json_object_object_foreach(attributes, key, value) {
             const char *shown = json_object_to_json_string_ext(
                 value, JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE);
-            bool is_long = strlen(shown) > ATTRIBUTE_MAX;
             printf("%s  ", indent);
             cli_put_text(stdout, key);
-            printf(": %.*s%s\n", ATTRIBUTE_MAX, shown, is_long ? "..." : "");
+            fputs(": ", stdout);
+            cli_put_start(stdout, shown, ATTRIBUTE_MAX);
+            puts("");
         }
     }
     (void)json_object_put(attributes);
@@ -157,7 +159,9 @@ static void print_array(const hr_node_info *info, const char *dtype) {
     }
     fputs("  codecs      ", stdout);
     print_codecs(info->codecs_json);
-    printf("  fill value  %s\n", info->fill_value_json);
+    fputs("  fill value  ", stdout);
+    cli_put_start(stdout, info->fill_value_json, ATTRIBUTE_MAX);
+    puts("");
     print_size(info);
 }
 

@@ -1,5 +1,4 @@
 /* headrace png: a quick look at a plane. SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "cli.h"
 #include "colormap.h"
 #include "num.h"
+#include "outfile.h"
 #include "reader.h"
 #include "report.h"
 #include "text.h"
@@ -141,25 +141,19 @@ static void paint_bytes(const uint8_t *data, picture *p) {
 }
 
 static int write_png(const char *path, const picture *p) {
-    bool is_stdout = strcmp(path, "-") == 0;
-    FILE *file = is_stdout ? stdout : fopen(path, "wb");
-    if (file == NULL) {
-        return cli_failure("cannot write '%s': %s", path, strerror(errno));
+    cli_outfile out;
+    int rc = cli_outfile_open(&out, path);
+    if (rc != CLI_OK) {
+        return rc;
     }
     png_image image = {.version = PNG_IMAGE_VERSION,
                        .width = (png_uint_32)p->width,
                        .height = (png_uint_32)p->height,
                        .format = PNG_FORMAT_RGBA};
-    int written = png_image_write_to_stdio(&image, file, 0, p->pixels, 0, NULL);
-    int rc =
-        written != 0 ? CLI_OK : cli_failure("cannot write '%s': %s", path, image.message);
-    if (!is_stdout && fclose(file) != 0 && rc == CLI_OK) {
-        rc = cli_failure("cannot write '%s': %s", path, strerror(errno));
+    if (png_image_write_to_stdio(&image, out.file, 0, p->pixels, 0, NULL) == 0) {
+        rc = cli_failure("cannot write '%s': %s", path, image.message);
     }
-    if (rc != CLI_OK && !is_stdout) {
-        (void)unlink(path);
-    }
-    return rc;
+    return cli_outfile_close(&out, rc);
 }
 
 static int paint(cli_reader *reader, picture *p) {

@@ -1,13 +1,12 @@
 /* headrace read: values to a file, a pipe or the eye. SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
 #include "layout.h"
 #include "npy.h"
+#include "outfile.h"
 #include "pieces.h"
 #include "progress.h"
 #include "reader.h"
@@ -21,7 +20,7 @@
 /* Where the values go: a .npy file, or their bytes. */
 typedef struct output {
     const char *path;
-    FILE *file; /* NULL until the first piece has been read */
+    cli_outfile to; /* opened once the first piece has been read */
     bool is_npy;
 } output;
 
@@ -29,10 +28,6 @@ static bool ends_in(const char *text, const char *tail) {
     size_t n = strlen(text);
     size_t ntail = strlen(tail);
     return n >= ntail && strcmp(text + n - ntail, tail) == 0;
-}
-
-static int write_error(const output *out) {
-    return cli_failure("cannot write '%s': %s", out->path, strerror(errno));
 }
 
 /* Refuse what cannot work before anything is read. */
@@ -53,14 +48,14 @@ static int check_output(output *out, const hr_dtype *dtype) {
 }
 
 static int open_output(output *out, const cli_reader *reader) {
-    out->file = strcmp(out->path, "-") == 0 ? stdout : fopen(out->path, "wb");
-    if (out->file == NULL) {
-        return write_error(out);
+    int rc = cli_outfile_open(&out->to, out->path);
+    if (rc != CLI_OK) {
+        return rc;
     }
     int64_t shape[HR_MAX_NDIM];
     int32_t ndim = cli_select_shape(&reader->selection, shape);
-    if (out->is_npy && !cli_npy_write_header(out->file, &reader->dtype, ndim, shape)) {
-        return write_error(out);
+    if (out->is_npy && !cli_npy_write_header(out->to.file, &reader->dtype, ndim, shape)) {
+        return cli_outfile_error(&out->to);
     }
     return CLI_OK;
 }
@@ -69,26 +64,9 @@ static int open_output(output *out, const cli_reader *reader) {
 static bool write_values(output *out, const hr_dtype *dtype, const void *data,
                          uint64_t n) {
     if (out->is_npy) {
-        return n == 0 || fwrite(data, dtype->itemsize, n, out->file) == n;
+        return n == 0 || fwrite(data, dtype->itemsize, n, out->to.file) == n;
     }
-    return cli_layout_write(out->file, dtype, data, n);
-}
-
-/* Close, and after a failure take an incomplete file away. */
-static int close_output(output *out, int rc) {
-    if (out->file == NULL) {
-        return rc;
-    }
-    struct stat info;
-    bool is_file = fstat(fileno(out->file), &info) == 0 && S_ISREG(info.st_mode);
-    bool closed = out->file == stdout ? fflush(stdout) == 0 : fclose(out->file) == 0;
-    if (rc == CLI_OK && !closed) {
-        rc = write_error(out);
-    }
-    if (rc != CLI_OK && is_file && strcmp(out->path, "-") != 0) {
-        (void)unlink(out->path);
-    }
-    return rc;
+    return cli_layout_write(out->to.file, dtype, data, n);
 }
 
 static int write_pieces(cli *c, cli_reader *reader, output *out) {
@@ -103,21 +81,21 @@ static int write_pieces(cli *c, cli_reader *reader, output *out) {
     while (rc == CLI_OK && cli_pieces_next(&pieces, &piece)) {
         const void *data = NULL;
         rc = cli_reader_load(reader, &piece, NULL, &data);
-        if (rc == CLI_OK && out->file == NULL) {
+        if (rc == CLI_OK && out->to.file == NULL) {
             rc = open_output(out, reader);
         }
         if (rc == CLI_OK &&
             !write_values(out, &reader->dtype, data, cli_piece_nelems(&piece))) {
-            rc = write_error(out);
+            rc = cli_outfile_error(&out->to);
         }
         done += cli_piece_nelems(&piece);
         cli_progress_update(&progress, done);
     }
     cli_progress_end(&progress);
-    if (rc == CLI_OK && out->file == NULL) {
+    if (rc == CLI_OK && out->to.file == NULL) {
         rc = open_output(out, reader); /* there were no elements */
     }
-    return close_output(out, rc);
+    return cli_outfile_close(&out->to, rc);
 }
 
 static int print_summary(cli *c, cli_reader *reader) {

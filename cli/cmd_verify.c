@@ -51,9 +51,9 @@ static json_object *verdict_json(const char *path, const cli_verdict *verdict) {
         json_object_array_add(bad, cli_json_error(&verdict->bad[i]));
     }
     for (uint64_t i = 0; i < verdict->nmissing_kept; i++) {
-        json_object_array_add(missing, json_object_new_string(verdict->missing[i]));
+        json_object_array_add(missing, cli_json_text(verdict->missing[i]));
     }
-    json_object_object_add(object, "path", json_object_new_string(path));
+    json_object_object_add(object, "path", cli_json_text(path));
     json_object_object_add(object, "chunks", json_object_new_uint64(verdict->nchunks));
     json_object_object_add(object, "nbad", json_object_new_uint64(verdict->nbad));
     json_object_object_add(object, "nmissing", json_object_new_uint64(verdict->nmissing));
@@ -89,7 +89,7 @@ static void add_unopened(const char *path, const hr_error *err, totals *t) {
         return;
     }
     json_object *object = json_object_new_object();
-    json_object_object_add(object, "path", json_object_new_string(path));
+    json_object_object_add(object, "path", cli_json_text(path));
     json_object_object_add(object, "error", cli_json_error(err));
     json_object_array_add(t->arrays, object);
 }

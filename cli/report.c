@@ -2,7 +2,10 @@
 #include "report.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <unistd.h>
+
+#include "text.h"
 
 static bool colors_allowed = true;
 
@@ -26,11 +29,22 @@ const char *cli_plain(FILE *file) {
     return is_colored(file) ? "\033[0m" : "";
 }
 
-void cli_put_text(FILE *file, const char *text) {
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        fputc(c < 0x20 || c == 0x7f ? '?' : c, file);
+void cli_put_start(FILE *file, const char *text, size_t max_nbytes) {
+    for (const char *p = text; *p != '\0';) {
+        size_t n = cli_character(p);
+        bool is_shown = n > 0 && !cli_is_control(p);
+        n += n == 0;
+        if ((size_t)(p - text) + n > max_nbytes) {
+            fputs("...", file);
+            break;
+        }
+        (void)fwrite(is_shown ? p : "?", 1, is_shown ? n : 1, file);
+        p += n;
     }
+}
+
+void cli_put_text(FILE *file, const char *text) {
+    cli_put_start(file, text, SIZE_MAX);
 }
 
 static void begin_error(void) {

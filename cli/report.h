@@ -41,5 +41,7 @@ void cli_log(void *user, hr_log_level level, const char *line);
 
 /* Print text from a file's metadata with its control characters made harmless. */
 void cli_put_text(FILE *file, const char *text);
+/* The same, of what is longer only the beginning, and "..." */
+void cli_put_start(FILE *file, const char *text, size_t max_nbytes);
 
 #endif

@@ -31,7 +31,9 @@ static void print_bytes(FILE *file, const uint8_t *data, uint64_t nbytes, bool i
         n--; /* not in the middle of a character */
     }
     for (uint64_t i = 0; i < n; i++) {
-        print_escaped(file, data[i], !is_text);
+        bool is_control = is_text && data[i] == 0xC2 && i + 1 < n && data[i + 1] < 0xA0;
+        i += is_control;
+        print_escaped(file, data[i], !is_text || is_control);
     }
     fputs(n < nbytes ? "...'" : "'", file);
 }
@@ -41,10 +43,12 @@ static void print_utf32(FILE *file, const uint8_t *data, uint64_t nchars) {
     for (uint64_t i = 0; i < nchars && i < TEXT_MAX; i++) {
         uint32_t c = 0;
         memcpy(&c, data + 4 * i, sizeof c);
-        if (c < 0x80) {
-            print_escaped(file, c, false);
+        if (c < 0xA0) {
+            print_escaped(file, c, c >= 0x80);
         } else if (c < 0x800) {
             fprintf(file, "%c%c", (int)(0xC0 | c >> 6), (int)(0x80 | (c & 63)));
+        } else if (c >= 0xD800 && c < 0xE000) { /* half of a character */
+            fprintf(file, "\\u%04" PRIx32, c);
         } else if (c < 0x10000) {
             fprintf(file, "%c%c%c", (int)(0xE0 | c >> 12), (int)(0x80 | (c >> 6 & 63)),
                     (int)(0x80 | (c & 63)));

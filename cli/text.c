@@ -7,6 +7,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+size_t cli_character(const char *text) {
+    const unsigned char *p = (const unsigned char *)text;
+    size_t n = p[0] < 0x80 ? p[0] != 0 : p[0] < 0xE0 ? 2 : p[0] < 0xF0 ? 3 : 4;
+    if (n > 1 && (p[0] < 0xC2 || p[0] > 0xF4)) {
+        return 0;
+    }
+    for (size_t i = 1; i < n; i++) {
+        if ((p[i] & 0xC0) != 0x80) {
+            return 0;
+        }
+    }
+    bool is_longer = (p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xF0 && p[1] < 0x90);
+    bool is_no_character = (p[0] == 0xED && p[1] > 0x9F) || (p[0] == 0xF4 && p[1] > 0x8F);
+    return is_longer || is_no_character ? 0 : n;
+}
+
+bool cli_is_control(const char *character) {
+    const unsigned char *p = (const unsigned char *)character;
+    return p[0] < 0x20 || p[0] == 0x7F || (p[0] == 0xC2 && p[1] < 0xA0);
+}
+
 const char *cli_shape_text(int32_t ndim, const int64_t *shape,
                            char text[CLI_SHAPE_TEXT]) {
     char *end = text;

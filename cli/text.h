@@ -2,10 +2,17 @@
 #ifndef CLI_TEXT_H
 #define CLI_TEXT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include <headrace/types.h>
+
+/* Bytes of the UTF-8 character that NUL-terminated text begins with; 0 where these bytes
+ * are none, and at the end. */
+size_t cli_character(const char *text);
+/* Would a terminal obey the character rather than show it? */
+bool cli_is_control(const char *character);
 
 /* Room for any shape. */
 enum { CLI_SHAPE_TEXT = HR_MAX_NDIM * 22 + 4 };
