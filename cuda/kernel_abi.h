@@ -241,5 +241,4 @@ enum {
 #define HR_K_LZ4_TEAM(name, threads, shared_nbytes) HR_K_LZ4_##name,
 enum { HR_K_LZ4_TEAMS(HR_K_LZ4_TEAM) HR_K_LZ4_NTEAMS };
 
-
 #endif
