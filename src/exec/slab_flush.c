@@ -10,6 +10,11 @@
 
 enum { CHUNKS = 0, TASKS, STORES }; /* the slot's vecs */
 
+/* With a status word of its own. */
+typedef struct slab_chunk {
+    const hr__chunk *chunk;
+} slab_chunk;
+
 typedef struct slab_task {
     hr__leaf_format format;
     hr_k_task task;
@@ -48,11 +53,11 @@ hr_status hr__slab_push_store(hr__slab *slab, hr__slab_turn turn, const hr_k_sto
 
 hr_status hr__slab_push_chunk(hr__slab *slab, const hr__chunk *chunk,
                               uint32_t *status_index, hr_error *err) {
-    const hr__chunk **place = push(slab, CHUNKS, sizeof *place, err);
+    slab_chunk *place = push(slab, CHUNKS, sizeof *place, err);
     if (place == NULL) {
         return HR_ERR_MEMORY;
     }
-    *place = chunk;
+    place->chunk = chunk;
     *status_index = (uint32_t)vec_of(slab, CHUNKS)->n - 1;
     return HR_OK;
 }
@@ -248,14 +253,14 @@ static void report_chunk(hr__run *run, const hr__chunk *chunk, uint64_t status) 
 static void landed(void *user, hr__ring_slot *slot, const hr_error *err) {
     hr__slab *slab = user;
     hr__run *run = slab->run;
-    const hr__chunk *const *chunks = slot->vecs[CHUNKS].items;
+    const slab_chunk *chunks = slot->vecs[CHUNKS].items;
     const uint64_t *status = (const uint64_t *)(slot->tables.pinned + slab->status_at);
     if (err != NULL) {
         hr__run_fail_ring(run, slab->ring, err);
     }
     for (size_t i = 0; err == NULL && i < slot->vecs[CHUNKS].n; i++) {
         if (status[i] != 0) {
-            report_chunk(run, chunks[i], status[i]);
+            report_chunk(run, chunks[i].chunk, status[i]);
         }
     }
     hr__free(&run->context->allocator, slab, sizeof *slab);

@@ -119,7 +119,7 @@ static void fill_shuffled(uint8_t *raw, uint32_t nbytes, uint64_t *random) {
             raw[b * n + i] = (uint8_t)(bits >> (8 * b));
         }
     }
-    memset(raw + 4 * n, 7, nbytes - 4 * n);
+    memset(raw + (size_t)4 * n, 7, nbytes - 4 * n);
 }
 
 /* Runs of new bytes and of copies from near and far, some of them long. */
