@@ -196,6 +196,8 @@ typedef struct hr_k_store_batch {
     uint32_t nmoving, nconverting; /* first those without steps, then the others */
 } hr_k_store_batch;
 
+/* --- decoding --- */
+
 /* One stream to decode: src_nbytes at src are exactly the stream, and it decodes to
  * exactly dst_nbytes at dst; any alignment. */
 typedef struct hr_k_task {

@@ -33,13 +33,17 @@ enum { LZ_PARSERS = 1, LZ_MAKERS = 2, LZ_FULL = 3, LZ_EMPTY = 5 };
  *   WINDOW, RING              bytes; see lz_parts.cuh
  *   PARTS, OUTPUT             room of a tile
  *   SINGLES                   see lz_parts.cuh
- *   BLOCKS                    to fit in a multiprocessor of compute capability 9.0 */
+ *   BLOCKS                    to fit in a multiprocessor, of those that are big enough */
 template <uint32_t PARSE, uint32_t MAKE, uint32_t SEGMENT_, uint32_t WINDOW_,
           uint32_t RING_, uint32_t PARTS_, uint32_t OUTPUT_, bool SINGLES_,
           uint32_t BLOCKS_>
 struct lz_team {
     static constexpr bool IS_SPLIT = MAKE > 0;
-    static constexpr uint32_t THREADS = (PARSE + MAKE) * 32, BLOCKS = BLOCKS_;
+    static constexpr uint32_t THREADS = (PARSE + MAKE) * 32;
+    static constexpr uint32_t FITTING = HR_MOST_THREADS / THREADS < HR_MOST_BLOCKS
+                                            ? HR_MOST_THREADS / THREADS
+                                            : HR_MOST_BLOCKS;
+    static constexpr uint32_t BLOCKS = BLOCKS_ < FITTING ? BLOCKS_ : FITTING;
     static constexpr uint32_t SEGMENT = SEGMENT_, WINDOW = WINDOW_, RING = RING_;
     static constexpr uint32_t PARTS = PARTS_, OUTPUT = OUTPUT_, WORDS = OUTPUT_ / 32;
     static constexpr bool SINGLES = SINGLES_;

@@ -17,6 +17,18 @@ struct alignas(16) hr_u128 {
 
 #ifdef __CUDACC__
 
+/* What a multiprocessor can hold. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define HR_MOST_BLOCKS 16
+#define HR_MOST_THREADS 1024
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ > 800 && __CUDA_ARCH__ < 900
+#define HR_MOST_BLOCKS 16
+#define HR_MOST_THREADS 1536
+#else
+#define HR_MOST_BLOCKS 32
+#define HR_MOST_THREADS 2048
+#endif
+
 #define HR_UNROLL _Pragma("unroll")
 #define HR_NO_UNROLL _Pragma("unroll 1")
 
@@ -100,6 +112,8 @@ static __device__ __forceinline__ void hr_prefetch(uint64_t address) {
 
 #else
 
+#define HR_MOST_BLOCKS 32
+#define HR_MOST_THREADS 2048
 #define __global__
 #define __device__
 #define __forceinline__ inline

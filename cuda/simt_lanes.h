@@ -26,6 +26,9 @@
 #endif
 #ifdef HR_SIMT_ASAN
 #include <sanitizer/common_interface_defs.h>
+#define HR_SIMT_FAST __attribute__((no_sanitize("address", "undefined")))
+#else
+#define HR_SIMT_FAST
 #endif
 
 #define __shared__ static
@@ -144,7 +147,7 @@ asm(".text\n.globl hr_simt_switch\n.hidden hr_simt_switch\nhr_simt_switch:\n"
     abort();
 }
 
-static void hr_simt_to_scheduler(bool for_good) {
+HR_SIMT_FAST static void hr_simt_to_scheduler(bool for_good) {
     hr_simt_block &b = hr_simt_block_now;
     hr_simt_lane &self = b.lanes[b.current];
 #ifdef HR_SIMT_ASAN
@@ -163,7 +166,7 @@ static uint8_t *hr_simt_stack(uint32_t lane) {
     return hr_simt_block_now.stacks + lane * HR_SIMT_STACK_NBYTES + HR_SIMT_GUARD_NBYTES;
 }
 
-static void hr_simt_to_lane(uint32_t lane) {
+HR_SIMT_FAST static void hr_simt_to_lane(uint32_t lane) {
     hr_simt_block &b = hr_simt_block_now;
     b.current = lane;
     threadIdx = {lane, 0, 0};
@@ -191,8 +194,8 @@ static void hr_simt_lane_main() {
     abort(); /* a finished lane was resumed */
 }
 
-static void hr_simt_hold_meeting(hr_simt_warp *warp, uint32_t first, uint32_t mask,
-                                 hr_site site) {
+HR_SIMT_FAST static void hr_simt_hold_meeting(hr_simt_warp *warp, uint32_t first,
+                                              uint32_t mask, hr_site site) {
     uint32_t room = 0;
     while (warp->meetings[room].present != 0) { /* each lane is at one at most */
         room++;
@@ -214,7 +217,8 @@ static void hr_simt_hold_meeting(hr_simt_warp *warp, uint32_t first, uint32_t ma
 }
 
 /* Wait for the lanes of the mask; what each brought, by lane, until the next meeting. */
-static const uint64_t *hr_simt_meet(uint32_t mask, uint64_t value, hr_site site) {
+HR_SIMT_FAST static const uint64_t *hr_simt_meet(uint32_t mask, uint64_t value,
+                                                 hr_site site) {
     hr_simt_block &b = hr_simt_block_now;
     hr_simt_lane &self = b.lanes[b.current];
     const uint32_t first = b.current - b.current % HR_SIMT_WARP;
@@ -238,7 +242,7 @@ static const uint64_t *hr_simt_meet(uint32_t mask, uint64_t value, hr_site site)
 }
 
 /* Come to a barrier; the last of nthreads frees those who wait. */
-static void hr_simt_arrive(uint32_t barrier, uint32_t nthreads) {
+HR_SIMT_FAST static void hr_simt_arrive(uint32_t barrier, uint32_t nthreads) {
     hr_simt_block &b = hr_simt_block_now;
     hr_simt_barrier &bar = b.barriers[barrier];
     if (++bar.arrived < nthreads) {
@@ -253,7 +257,8 @@ static void hr_simt_arrive(uint32_t barrier, uint32_t nthreads) {
     bar = {};
 }
 
-static void hr_simt_wait_at(uint32_t barrier, uint32_t nthreads, hr_site site) {
+HR_SIMT_FAST static void hr_simt_wait_at(uint32_t barrier, uint32_t nthreads,
+                                         hr_site site) {
     hr_simt_block &b = hr_simt_block_now;
     hr_simt_lane &self = b.lanes[b.current];
     hr_simt_barrier &bar = b.barriers[barrier];
@@ -282,7 +287,7 @@ static void hr_simt_start_lane(uint32_t lane) {
     l.stack_pointer = frame;
 }
 
-static inline void hr_simt_run_block(uint64_t *seed) {
+HR_SIMT_FAST static inline void hr_simt_run_block(uint64_t *seed) {
     hr_simt_block &b = hr_simt_block_now;
     b.nfinished = 0;
     memset(b.warps, 0, (b.nlanes + HR_SIMT_WARP - 1) / HR_SIMT_WARP * sizeof *b.warps);

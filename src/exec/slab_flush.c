@@ -254,13 +254,15 @@ static void landed(void *user, hr__ring_slot *slot, const hr_error *err) {
     hr__slab *slab = user;
     hr__run *run = slab->run;
     const slab_chunk *chunks = slot->vecs[CHUNKS].items;
-    const uint64_t *status = (const uint64_t *)(slot->tables.pinned + slab->status_at);
     if (err != NULL) {
         hr__run_fail_ring(run, slab->ring, err);
     }
     for (size_t i = 0; err == NULL && i < slot->vecs[CHUNKS].n; i++) {
-        if (status[i] != 0) {
-            report_chunk(run, chunks[i].chunk, status[i]);
+        uint64_t status;
+        memcpy(&status, slot->tables.pinned + slab->status_at + i * sizeof status,
+               sizeof status);
+        if (status != 0) {
+            report_chunk(run, chunks[i].chunk, status);
         }
     }
     hr__free(&run->context->allocator, slab, sizeof *slab);

@@ -220,7 +220,7 @@ static bool sort_entries(memory *m) {
         return true;
     }
     const hr_allocator *a = m->base.allocator;
-    entry **sorted = hr__alloc(a, m->count * sizeof *sorted);
+    entry **sorted = hr__alloc(a, m->count * sizeof(void *));
     if (sorted == NULL) {
         return false;
     }
@@ -230,8 +230,8 @@ static bool sort_entries(memory *m) {
             sorted[n++] = m->table->slots[i];
         }
     }
-    qsort(sorted, n, sizeof(entry *), compare_keys);
-    hr__free(a, m->sorted, m->nsorted * sizeof(entry *));
+    qsort(sorted, n, sizeof(void *), compare_keys);
+    hr__free(a, m->sorted, m->nsorted * sizeof(void *));
     m->sorted = sorted;
     m->nsorted = n;
     return true;
@@ -257,6 +257,10 @@ static size_t bound(const memory *m, const char *prefix, size_t n, bool after) {
 /* Children below a prefix ("" or one that ends in a slash), the same one perhaps many
  * times. Inside the lock; NULL without memory, or where *n is 0. */
 static child *collect(const memory *m, const char *prefix, size_t *n) {
+    if (m->sorted == NULL) {
+        *n = 0;
+        return NULL;
+    }
     size_t skip = strlen(prefix);
     size_t first = bound(m, prefix, skip, false);
     size_t end = bound(m, prefix, skip, true);
@@ -319,7 +323,7 @@ static void memory_destroy(hr_store *self) {
             hr__free(a, e, sizeof *e + strlen(e->key) + 1);
         }
     }
-    hr__free(a, m->sorted, m->nsorted * sizeof(entry *));
+    hr__free(a, m->sorted, m->nsorted * sizeof(void *));
     hr__free(a, m->table, table_nbytes(m->table->capacity));
     hr__lock_destroy(&m->lock);
     hr__free(a, m, sizeof *m);

@@ -158,9 +158,7 @@ static void run_teams(decode_batch *b, const placed *p) {
     uint32_t nruns = b->nteams == 0 ? nteams : b->nteams;
     for (uint32_t i = 0; i < nruns; i++) {
         uint32_t k = b->nteams == 0 ? i : (uint32_t)random_below(&b->random, nteams);
-        for (size_t n = 0; n < sizeof patterns; n++) {
-            run_team(b, p, &hr__teams[teams[k]], patterns[n]);
-        }
+        run_team(b, p, &hr__teams[teams[k]], patterns[b->nruns++ % sizeof patterns]);
     }
 }
 

@@ -15,7 +15,7 @@ typedef struct decode_case {
     uint32_t code, where; /* as the status word has them; both 0 if all is well */
 } decode_case;
 
-#define DECODE_BATCH_CAPACITY 512
+#define DECODE_BATCH_CAPACITY 4096
 
 typedef struct decode_batch {
     runner *runner;
@@ -23,14 +23,14 @@ typedef struct decode_batch {
     uint64_t random;
     uint32_t nteams; /* drawn for every run; 0 = all of them */
     uint32_t ncases;
-    uint64_t nchecked, naccepted, nfailures; /* over all batches */
+    uint64_t nruns, nchecked, naccepted, nfailures; /* over all batches */
     decode_case cases[DECODE_BATCH_CAPACITY];
 } decode_batch;
 
 /* Takes the case over; runs the batch when it is full. */
 void decode_batch_add(decode_batch *b, const decode_case *c);
-/* Run what is left: two patterns in the output beforehand, odd alignments. Differences
- * are printed and counted. */
+/* Run what is left, at odd alignments, with one of two patterns in the output beforehand,
+ * in turns. Differences are printed and counted. */
 void decode_batch_run(decode_batch *b);
 
 void *must_malloc(uint64_t nbytes);

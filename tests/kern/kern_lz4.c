@@ -27,11 +27,11 @@ static void add_written(decode_batch *b, lz4_writer *w) {
 
 /* What liblz4 writes for data of many kinds and sizes. */
 static void add_compressed(decode_batch *b) {
-    static const uint32_t sizes[] = {0,    1,     2,     12,    13,     100,   127,
-                                     128,  129,   1000,  4096,  5000,   6143,  6144,
-                                     9999, 40000, 65536, 70001, 150000, 300000};
+    static const uint32_t sizes[] = {0,    1,     2,     12,    13,    100,  127,
+                                     128,  129,   1000,  4096,  5000,  6143, 6144,
+                                     9999, 40000, 65536, 70001, 300000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        for (uint32_t kind = 0; kind < LZ4_NKINDS; kind++) {
+        for (uint32_t kind = sizes[i] < 100000 ? 0 : 3; kind < LZ4_NKINDS; kind++) {
             uint8_t *raw = must_malloc(sizes[i]), *stream = NULL;
             lz4_fill(kind, raw, sizes[i], &b->random);
             uint32_t n = lz4_compress(raw, sizes[i], i % 2 == 0 ? 0 : 9, &stream);
@@ -71,6 +71,33 @@ static void add_overlaps(decode_batch *b) {
         lz4_write_sequence(&w, 1, offset, 700, &b->random);
         lz4_write_sequence(&w, 0, offset, 3000 + offset, &b->random);
         lz4_write_sequence(&w, offset % 5, 0, 0, &b->random);
+        add_written(b, &w);
+    }
+}
+
+/* As many parts as can be in as few bytes: more than a tile has room for. */
+static void add_dense(decode_batch *b) {
+    for (uint32_t offset = 1; offset <= 6; offset++) {
+        lz4_writer w = {0};
+        lz4_write_sequence(&w, 6, offset, 4, &b->random);
+        for (uint32_t k = 0; k < (offset == 2 ? 4000U : 700U); k++) {
+            lz4_write_sequence(&w, offset % 2, offset < 5 ? offset : 5 + k % 7,
+                               offset == 5 ? 4 : 18, &b->random);
+        }
+        lz4_write_sequence(&w, 5, 0, 0, &b->random);
+        add_written(b, &w);
+    }
+}
+
+/* Sequences of one length after another, so that the true chain enters segments and
+ * regions of them at every place. */
+static void add_strides(decode_batch *b) {
+    for (uint32_t nliterals = 30; nliterals <= 45; nliterals += 3) {
+        lz4_writer w = {0};
+        while (w.nbytes < 22000) {
+            lz4_write_sequence(&w, nliterals, 7, 5 + nliterals % 4, &b->random);
+        }
+        lz4_write_sequence(&w, 5, 0, 0, &b->random);
         add_written(b, &w);
     }
 }
@@ -244,6 +271,8 @@ int main(int argc, char **argv) {
     add_small(b);
     add_lengths(b);
     add_overlaps(b);
+    add_dense(b);
+    add_strides(b);
     add_drawn(b, 60);
     add_neighbours(b);
     add_compressed(b);

@@ -9,7 +9,7 @@ import hypothesis
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BIN = os.environ.get("HEADRACE_BIN", str(ROOT / "build" / "cli" / "headrace"))
+BIN = os.path.abspath(os.environ.get("HEADRACE_BIN", ROOT / "build" / "cli" / "headrace"))
 
 # "ci" tries the same examples every time; "dev" (the default) looks for new ones.
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, database=None)
