@@ -149,9 +149,9 @@ static hr_status record_starts(hr__run *run, void *stream, hr_error *err) {
         if (ring == NULL || k < run->nstarts) {
             continue;
         }
-        if (run->nstarts == HR__RUN_MAX_DEVICES) {
+        if (run->nstarts == HR__MAX_RINGS) {
             return hr__fail(err, HR_ERR_UNSUPPORTED, "more than %d devices in one batch",
-                            HR__RUN_MAX_DEVICES);
+                            HR__MAX_RINGS);
         }
         const hr__device_ops *ops = ring->device->ops;
         void *saved = NULL;

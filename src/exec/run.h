@@ -45,8 +45,6 @@ typedef struct hr__start {
     hr__event event;
 } hr__start;
 
-#define HR__RUN_MAX_DEVICES 16
-
 typedef struct hr__run {
     hr__job job; /* first: the pool gives it back */
     hr_context *context;
@@ -57,7 +55,7 @@ typedef struct hr__run {
     size_t ntargets;
     hr__heap *heap; /* bytes of variable-length elements; NULL without such requests */
     uint32_t nstarts;
-    hr__start starts[HR__RUN_MAX_DEVICES];
+    hr__start starts[HR__MAX_RINGS];
 
     pthread_mutex_t lock;
     pthread_cond_t changed; /* done, or new ranges for a helping caller */
