@@ -111,9 +111,10 @@ enum {
  * are the bits of an item, those of a signed integer extended. */
 enum {
     HR_K_CAST,    /* to `number`, as NumPy's astype; a float saturates as integer */
-    HR_K_DIV_ADD, /* x / a + b, rounded twice to the type of float that x is */
+    HR_K_DIV_ADD, /* x / a + b, rounded twice to the type of float that x is; a and b are
+                     numbers */
     HR_K_MUL_ADD, /* x · a + b, so too */
-    HR_K_MARK,    /* remember the items that equal a; NaN equals NaN */
+    HR_K_MARK,    /* remember the items that equal a, too; NaN equals NaN */
     HR_K_REPLACE  /* those become a */
 };
 
@@ -123,7 +124,7 @@ typedef struct hr_k_step {
     uint64_t a, b;
 } hr_k_step;
 
-#define HR_K_MAX_STEPS 6
+#define HR_K_MAX_STEPS 10
 
 typedef struct hr_k_store {
     uint64_t chunk; /* const uint8_t *; best 16-byte aligned */

@@ -160,21 +160,30 @@ static __device__ __forceinline__ void cast(uint32_t to, uint32_t from, uint64_t
     }
 }
 
+/* The NaN of an operation on numbers, as x86 makes it; processors do not agree. */
+static __device__ __forceinline__ uint64_t made_double(double r) {
+    return is_nan64(double_bits(r)) ? (uint64_t)0xFFF8 << 48 : double_bits(r);
+}
+
+static __device__ __forceinline__ uint64_t made_float(float r) {
+    return is_nan32(float_bits(r)) ? 0xFFC00000 : float_bits(r);
+}
+
 /* x / a + b or x · a + b; a NaN stays what it is. */
 static __device__ __forceinline__ uint64_t scale_double(const hr_k_step &s, uint64_t x) {
     double v = as_double(x), a = as_double(s.a);
     double r = s.code == HR_K_DIV_ADD ? v / a : v * a;
-    return is_nan64(x) ? x | (uint64_t)1 << 51 : double_bits(r + as_double(s.b));
+    return is_nan64(x) ? x | (uint64_t)1 << 51 : made_double(r + as_double(s.b));
 }
 
 static __device__ __forceinline__ uint64_t multiply(const hr_k_step &s, uint64_t x) {
     float v = as_float(x), a = as_float(s.a);
     float r = s.code == HR_K_DIV_ADD ? v / a : v * a;
-    return is_nan32(x) ? x | 0x400000 : float_bits(r);
+    return is_nan32(x) ? x | 0x400000 : made_float(r);
 }
 
 static __device__ __forceinline__ uint64_t add(const hr_k_step &s, uint64_t x) {
-    return is_nan32(x) ? x : float_bits(as_float(x) + as_float(s.b));
+    return is_nan32(x) ? x : made_float(as_float(x) + as_float(s.b));
 }
 
 static __device__ __forceinline__ void scale(const hr_k_step &s, uint64_t *x) {
@@ -313,7 +322,7 @@ static __device__ __forceinline__ void convert(const hr_k_store_task &t, hr_u128
             cast(s.number, number, x);
             break;
         case HR_K_MARK:
-            marked = find_equal(number, x, s.a);
+            marked |= find_equal(number, x, s.a);
             break;
         case HR_K_REPLACE:
             EACH(marked >> i & 1 ? s.a : x[i]);

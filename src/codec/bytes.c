@@ -18,11 +18,20 @@ static hr_status decode_swapping(const hr__codec *codec, hr__decode *d, hr_error
     return HR_OK;
 }
 
+static bool steps_swapping(const hr__codec *codec, hr_dtype *items, hr__steps *out) {
+    if (out->n > 0) {
+        return false;
+    }
+    *items = *(const hr_dtype *)codec->config;
+    return items->kind != HR_KIND_STRUCT;
+}
+
 static const hr__codec_type swapping = {
     .name = "bytes",
     .klass = HR__ARRAY_TO_BYTES,
     .library = "built in",
     .decode = decode_swapping,
+    .steps = steps_swapping,
 };
 
 static hr_status parse_endian(const hr__codec_parse *p, hr_byte_order *order,

@@ -69,6 +69,13 @@ static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
     return HR_OK;
 }
 
+static bool steps(const hr__codec *codec, hr_dtype *items, hr__steps *out) {
+    const config *c = codec->config;
+    (void)items;
+    return c->is_exact && c->decode.nmapped == 0 &&
+           hr__steps_cast(out, &c->decode.cast.from, &c->decode.cast.to);
+}
+
 /* --- metadata --- */
 
 /* Position of a text in a list that ends with NULL, −1 where there is no text at all. */
@@ -211,4 +218,5 @@ const hr__codec_type hr__codec_cast_value = {
     .library = "built in",
     .parse = parse,
     .decode = decode,
+    .steps = steps,
 };

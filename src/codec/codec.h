@@ -15,6 +15,7 @@
 #include "core/alloc.h"
 #include "core/dtype.h"
 #include "core/error.h"
+#include "core/steps.h"
 
 typedef enum hr__codec_class {
     HR__ARRAY_TO_ARRAY = 1,
@@ -131,6 +132,11 @@ typedef struct hr__codec_type {
      * must come, as leaves. HR_ERR_UNSUPPORTED where this chunk is for the host. */
     hr_status (*leaves)(const hr__codec *codec, const hr__decode *d,
                         struct hr__leaves *out, hr_error *err);
+    /* Where items are decoded one by one, by a list that cannot fail: append that.
+     * `items` is the type of those in plain memory from which they are made, and may be
+     * changed by a codec that finds it so (then no step stands before it). False: not by
+     * steps. */
+    bool (*steps)(const hr__codec *codec, hr_dtype *items, hr__steps *out);
     bool lays_out; /* leaves only says how bytes lie, on top of another codec's leaves */
 } hr__codec_type;
 

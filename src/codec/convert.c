@@ -18,6 +18,13 @@ static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
     return HR_OK;
 }
 
+static bool steps(const hr__codec *codec, hr_dtype *items, hr__steps *out) {
+    (void)items;
+    return hr__dtype_is_number(&codec->encoded.dtype) &&
+           hr__dtype_is_number(&codec->decoded.dtype) &&
+           hr__steps_cast(out, &codec->encoded.dtype, &codec->decoded.dtype);
+}
+
 static hr_status parse_astype(hr__codec_parse *p, hr_error *err) {
     return hr__config_filter(p, "decode_dtype", "encode_dtype", err);
 }
@@ -40,6 +47,7 @@ const hr__codec_type hr__codec_astype = {
     .library = "built in",
     .parse = parse_astype,
     .decode = decode,
+    .steps = steps,
 };
 
 const hr__codec_type hr__codec_quantize = {
@@ -49,6 +57,7 @@ const hr__codec_type hr__codec_quantize = {
     .library = "built in",
     .parse = parse_quantize,
     .decode = decode,
+    .steps = steps,
 };
 
 const hr__codec_type hr__codec_bitround = {

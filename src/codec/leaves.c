@@ -4,19 +4,61 @@
 #include <inttypes.h>
 
 /* Views may stand anywhere; beside them one codec that has leaves, and in front of it one
- * that only says how the bytes lie. */
-const char *hr__chain_refuses_leaves(const hr__chain *chain) {
+ * that only says how the bytes lie. Returns how many codecs stand before those. */
+static int32_t find_front(const hr__chain *chain) {
     bool found = false;
     for (int32_t i = chain->ncodecs - 1; i >= 0; i--) {
         const hr__codec *codec = &chain->codecs[i];
         bool fits = codec->type->leaves != NULL && (!found || codec->type->lays_out);
         if (codec->type->view ? found && codec->encoded.nbytes != codec->decoded.nbytes
                               : !fits) {
-            return codec->name;
+            return i + 1;
         }
         found = found || !codec->type->view;
     }
-    return NULL;
+    return 0;
+}
+
+/* The items of codec i's output, as the codec in front sees them. */
+static bool continues(const hr__chain *chain, int32_t i) {
+    const hr_dtype *next =
+        i == 0 ? &chain->decoded.dtype : &chain->codecs[i - 1].encoded.dtype;
+    return hr__dtype_equal(&chain->codecs[i].decoded.dtype, next);
+}
+
+static bool add_steps(const hr__chain *chain, int32_t i, hr__kernel_chain *k) {
+    const hr__codec *codec = &chain->codecs[i];
+    if (codec->type->view) {
+        return hr__dtype_equal(&codec->encoded.dtype, &codec->decoded.dtype);
+    }
+    return codec->type->steps != NULL && codec->type->steps(codec, &k->items, &k->steps);
+}
+
+const char *hr__chain_for_kernels(const hr__chain *chain, hr__kernel_chain *out) {
+    out->steps.n = 0;
+    out->nfront = find_front(chain);
+    out->laid_nbytes = chain->decoded.nbytes;
+    out->items = chain->decoded.dtype;
+    if (out->nfront == 0) {
+        return NULL;
+    }
+    const hr__spec *laid = &chain->codecs[out->nfront - 1].encoded;
+    out->laid_nbytes = laid->nbytes;
+    out->items = laid->dtype;
+    for (int32_t i = out->nfront - 1; i >= 0; i--) {
+        if (!add_steps(chain, i, out) || !continues(chain, i)) {
+            return chain->codecs[i].name;
+        }
+    }
+    uint64_t itemsize = out->items.itemsize;
+    bool fits = itemsize > 0 && laid->nbytes % itemsize == 0 &&
+                laid->nbytes / itemsize == chain->decoded.nelems;
+    return fits ? NULL : chain->codecs[out->nfront - 1].name;
+}
+
+const char *hr__chain_refuses_leaves(const hr__chain *chain) {
+    hr__kernel_chain k;
+    return hr__chain_for_kernels(chain, &k);
 }
 
 hr_status hr__leaves_add(hr__leaves *out, hr__leaf_format format, const uint8_t *src,
@@ -39,16 +81,17 @@ void hr__leaves_stored(hr__leaves *out, const uint8_t *src) {
     out->stored_at = (uint64_t)(src - out->base);
 }
 
-static hr_status check_stored(const hr__chain *chain, size_t nbytes, hr_error *err) {
-    return nbytes == chain->decoded.nbytes
+static hr_status check_stored(const hr__kernel_chain *kernels, size_t nbytes,
+                              hr_error *err) {
+    return nbytes == kernels->laid_nbytes
                ? HR_OK
                : hr__fail(err, HR_ERR_DATA,
                           "chunk decodes to %zu bytes, expected %" PRIu64, nbytes,
-                          chain->decoded.nbytes);
+                          kernels->laid_nbytes);
 }
 
-hr_status hr__chain_leaves(const hr__chain *chain, const hr__decode *d, hr__leaves *out,
-                           hr_error *err) {
+hr_status hr__chain_leaves(const hr__chain *chain, const hr__kernel_chain *kernels,
+                           const hr__decode *d, hr__leaves *out, hr_error *err) {
     hr__decode step = *d;
     bool found = false; /* leaves stand for the bytes: nothing left for views to see */
     out->base = d->src;
@@ -56,10 +99,10 @@ hr_status hr__chain_leaves(const hr__chain *chain, const hr__decode *d, hr__leav
     out->stored = false;
     out->mode = HR__SHUFFLE_NONE;
     out->typesize = 1;
-    out->block_nbytes = chain->decoded.nbytes;
+    out->block_nbytes = kernels->laid_nbytes;
     step.dst = NULL;
-    step.dst_nbytes = chain->decoded.nbytes;
-    for (int32_t i = chain->ncodecs - 1; i >= 0; i--) {
+    step.dst_nbytes = kernels->laid_nbytes;
+    for (int32_t i = chain->ncodecs - 1; i >= kernels->nfront; i--) {
         const hr__codec *codec = &chain->codecs[i];
         hr_status status = HR_OK;
         if (!codec->type->view) {
@@ -77,7 +120,7 @@ hr_status hr__chain_leaves(const hr__chain *chain, const hr__decode *d, hr__leav
     }
     if (out->leaves.n == 0 &&
         !out->stored) { /* views alone, or a layout of stored bytes */
-        HR__TRY(check_stored(chain, step.src_nbytes, err));
+        HR__TRY(check_stored(kernels, step.src_nbytes, err));
         hr__leaves_stored(out, step.src);
     }
     return HR_OK;

@@ -40,15 +40,26 @@ typedef struct hr__leaves {
     uint64_t block_nbytes;
 } hr__leaves;
 
-/* Name of the codec because of which a chain cannot be decoded by kernels, or NULL. What
- * a chunk's own header says may still exclude that chunk. */
+/* How kernels decode the chunks of a chain: leaves make laid_nbytes, which are items that
+ * steps turn into those of the chunk. */
+typedef struct hr__kernel_chain {
+    int32_t nfront; /* codecs[0 … nfront) are steps, those behind are leaves and views */
+    uint64_t laid_nbytes;
+    hr_dtype items; /* that leaves make, byte order included */
+    hr__steps steps;
+} hr__kernel_chain;
+
+/* Name of the codec because of which a chain cannot be decoded by kernels, or NULL, with
+ * *out set. What a chunk's own header says may still exclude that chunk. */
+const char *hr__chain_for_kernels(const hr__chain *chain, hr__kernel_chain *out);
 const char *hr__chain_refuses_leaves(const hr__chain *chain);
 
-/* Describe one chunk: d supplies worker, src, src_nbytes and skip_checksums; its
- * checksums are verified here. `out` is emptied first. HR_ERR_UNSUPPORTED: not by kernels
- * (the host can); other errors as hr__chain_decode. Sizes are checked as there. */
-hr_status hr__chain_leaves(const hr__chain *chain, const hr__decode *d, hr__leaves *out,
-                           hr_error *err);
+/* Describe one chunk of a chain and what hr__chain_for_kernels says of it: d supplies
+ * worker, src, src_nbytes and skip_checksums; its checksums are verified here. `out` is
+ * emptied first. HR_ERR_UNSUPPORTED: not by kernels (the host can); other errors as
+ * hr__chain_decode. Sizes are checked as there. */
+hr_status hr__chain_leaves(const hr__chain *chain, const hr__kernel_chain *kernels,
+                           const hr__decode *d, hr__leaves *out, hr_error *err);
 
 /* For codecs: a stream of src_nbytes at src, a pointer into what they were given. */
 hr_status hr__leaves_add(hr__leaves *out, hr__leaf_format format, const uint8_t *src,

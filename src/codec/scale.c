@@ -2,6 +2,8 @@
  *
  * Items are turned into a working type block by block: double, float, or 64-bit integers.
  * Both steps are rounded to the type whose arithmetic the codec prescribes. */
+#include <math.h>
+
 #include "codec/codecs.h"
 #include "codec/config.h"
 #include "codec/decode.h"
@@ -157,6 +159,19 @@ static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
     return HR_OK;
 }
 
+static bool steps(const hr__codec *codec, hr_dtype *items, hr__steps *out) {
+    const config *c = codec->config;
+    const hr__step arithmetic = {
+        .code = HR__STEP_DIV_ADD, .dtype = c->arithmetic, .a = c->scale, .b = c->offset};
+    (void)items;
+    bool is_float =
+        c->arithmetic.kind != HR_KIND_INT && c->arithmetic.kind != HR_KIND_UINT;
+    return is_float && !isnan(c->scale) && !isnan(c->offset) &&
+           hr__steps_cast(out, &codec->encoded.dtype, &c->arithmetic) &&
+           hr__steps_add(out, &arithmetic) &&
+           hr__steps_cast(out, &c->arithmetic, &codec->decoded.dtype);
+}
+
 /* --- fixedscaleoffset (numcodecs) --- */
 
 static hr_status set_config(hr__codec_parse *p, config *c, hr_error *err) {
@@ -199,6 +214,7 @@ const hr__codec_type hr__codec_fixedscaleoffset = {
     .library = "built in",
     .parse = parse_fixed,
     .decode = decode,
+    .steps = steps,
 };
 
 /* --- scale_offset (Zarr v3 extension) --- */
@@ -313,4 +329,5 @@ const hr__codec_type hr__codec_scale_offset = {
     .library = "built in",
     .parse = parse_scale_offset,
     .decode = decode,
+    .steps = steps,
 };

@@ -3,7 +3,7 @@
  * A hr_k_store is put together type by type:
  *
  *     hr__kstore_begin(&s, &stored);             the chunk's items
- *     hr__kstore_scale(&s, HR_K_DIV_ADD, …);     as many steps as there are
+ *     hr__kstore_steps(&s, &steps);              as many as there are
  *     hr__kstore_end(&s, &stored, &wanted);      the destination's items
  *
  * each of which says whether the kernel can; then chunk, shuffle and loops are filled in.
@@ -17,15 +17,19 @@
 
 #include "core/dtype.h"
 #include "core/error.h"
+#include "core/steps.h"
 #include "cuda/kernel_abi.h"
 
 bool hr__kstore_begin(hr_k_store *s, const hr_dtype *from);
 bool hr__kstore_cast(hr_k_store *s, const hr_dtype *to);
-/* code: HR_K_DIV_ADD or HR_K_MUL_ADD. The numbers must be floats here. */
+/* code: HR_K_DIV_ADD or HR_K_MUL_ADD. The numbers must be floats here, and neither
+ * constant a NaN. */
 bool hr__kstore_scale(hr_k_store *s, uint32_t code, double scale, double offset);
 /* code: HR_K_MARK or HR_K_REPLACE; an item of what the numbers are here, little-endian.
  */
 bool hr__kstore_mark(hr_k_store *s, uint32_t code, const uint8_t *item);
+/* All steps of a list. */
+bool hr__kstore_steps(hr_k_store *s, const hr__steps *steps);
 /* Casts if need be. from: as at the beginning. */
 bool hr__kstore_end(hr_k_store *s, const hr_dtype *from, const hr_dtype *to);
 

@@ -1,4 +1,5 @@
 /* Types of a store. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <string.h>
 
 #include "core/dtype_swap.h"
@@ -82,7 +83,7 @@ static uint64_t constant_of(uint32_t number, double value) {
 }
 
 bool hr__kstore_scale(hr_k_store *s, uint32_t code, double scale, double offset) {
-    return s->to >= HR_K_F16 && s->to <= HR_K_F64 &&
+    return s->to >= HR_K_F16 && s->to <= HR_K_F64 && !isnan(scale) && !isnan(offset) &&
            add_step(s, (hr_k_step){.code = code,
                                    .number = s->to,
                                    .a = constant_of(s->to, scale),
@@ -106,6 +107,29 @@ bool hr__kstore_mark(hr_k_store *s, uint32_t code, const uint8_t *item) {
         a = (uint64_t)((int64_t)(a << spare) >> spare);
     }
     return add_step(s, (hr_k_step){.code = code, .number = s->to, .a = a});
+}
+
+static bool add_any(hr_k_store *s, const hr__step *step) {
+    switch (step->code) {
+    case HR__STEP_CAST:
+        return hr__kstore_cast(s, &step->dtype);
+    case HR__STEP_DIV_ADD:
+        return hr__kstore_scale(s, HR_K_DIV_ADD, step->a, step->b);
+    case HR__STEP_MUL_ADD:
+        return hr__kstore_scale(s, HR_K_MUL_ADD, step->a, step->b);
+    case HR__STEP_MARK:
+        return hr__kstore_mark(s, HR_K_MARK, step->item);
+    default:
+        return hr__kstore_mark(s, HR_K_REPLACE, step->item);
+    }
+}
+
+bool hr__kstore_steps(hr_k_store *s, const hr__steps *steps) {
+    bool can = true;
+    for (uint32_t i = 0; i < steps->n && can; i++) {
+        can = add_any(s, &steps->steps[i]);
+    }
+    return can;
 }
 
 bool hr__kstore_end(hr_k_store *s, const hr_dtype *from, const hr_dtype *to) {

@@ -230,11 +230,12 @@ void hr__run_range(hr__run *run, hr__worker *w, const hr__object_plan *plan,
     atomic_fetch_add(&run->read_nbytes, range->nbytes);
     hr__ring *ring = only_ring_of_range(run, range);
     /* Structures may need their fields reversed, which only the host does. */
+    hr__kernel_chain kernels;
     bool is_fit = plan->array->chain_for == NULL &&
-                  hr__chain_refuses_leaves(&plan->array->chain) == NULL &&
+                  hr__chain_for_kernels(&plan->array->chain, &kernels) == NULL &&
                   plan->array->stored.kind != HR_KIND_STRUCT;
     if (ring != NULL && is_fit) {
-        hr__run_range_to_device(run, w, object, range, ring);
+        hr__run_range_to_device(run, w, object, &kernels, range, ring);
     } else {
         range_to_host(run, w, plan, object, range);
     }

@@ -13,6 +13,7 @@
 
 #include <headrace/read.h>
 
+#include "codec/leaves.h"
 #include "core/pool.h"
 #include "exec/context.h"
 #include "exec/source.h"
@@ -112,7 +113,8 @@ void hr__run_missing(hr__run *run, const hr__chunk *chunk);
 
 /* to_device.c: the same where every use of the range's chunks lies on one device. */
 void hr__run_range_to_device(hr__run *run, hr__worker *w, hr__object *object,
-                             const hr__range *range, hr__ring *ring);
+                             const hr__kernel_chain *kernels, const hr__range *range,
+                             hr__ring *ring);
 /* The device of all uses of a chunk; NULL if some lie in host memory or on another. */
 hr__ring *hr__run_only_ring(const hr__run *run, const hr__chunk *chunk);
 /* Decode on the host into a slab. */

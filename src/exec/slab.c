@@ -150,11 +150,11 @@ static hr_status add_stores(hr__slab *slab, const hr__chunk *chunk,
 /* Where the decoded bytes can be made: at their destination, if that is all that would
  * be done with them. */
 static hr__devptr final_place(const hr__slab *slab, const hr__chunk *chunk,
-                              const hr__leaves *leaves) {
-    const hr_dtype *from = &chunk->object->array->stored;
+                              const hr__kernel_chain *kernels, const hr__leaves *leaves) {
+    const hr_dtype *from = &kernels->items;
     const hr__target *t = &slab->run->targets[chunk->uses->request];
     if (!chunk->is_whole || leaves->stored || leaves->mode != HR__SHUFFLE_NONE ||
-        !hr__dtype_equal(from, &t->dtype)) {
+        kernels->steps.n > 0 || !hr__dtype_equal(from, &t->dtype)) {
         return 0;
     }
     hr__copy copy;
@@ -196,19 +196,20 @@ static hr_status push_leaves(hr__slab *slab, const hr__chunk *chunk,
 }
 
 hr_status hr__slab_add_leaves(hr__slab *slab, const hr__chunk *chunk,
-                              const hr__leaves *leaves, uint64_t offset, hr_error *err) {
-    const hr__array *array = chunk->object->array;
+                              const hr__kernel_chain *kernels, const hr__leaves *leaves,
+                              uint64_t offset, hr_error *err) {
     hr__devptr src = slab->slot->payload.device + offset;
-    hr__decoded decoded = {.nbytes = array->chain.decoded.nbytes,
+    hr__decoded decoded = {.nbytes = kernels->laid_nbytes,
                            .mode = leaves->mode,
                            .typesize = leaves->typesize,
                            .block_nbytes = leaves->block_nbytes,
-                           .from = &array->stored};
+                           .from = &kernels->items,
+                           .steps = &kernels->steps};
     if (leaves->stored && leaves->mode == HR__SHUFFLE_NONE) {
         decoded.chunk = src + leaves->stored_at;
         return add_stores(slab, chunk, &decoded, false, err);
     }
-    decoded.chunk = final_place(slab, chunk, leaves);
+    decoded.chunk = final_place(slab, chunk, kernels, leaves);
     bool is_final = decoded.chunk != 0;
     if (!is_final) {
         decoded.chunk = reserve_scratch(slab, decoded.nbytes);

@@ -13,6 +13,7 @@ typedef struct hr__decoded {
     uint32_t typesize;
     uint64_t block_nbytes;
     const hr_dtype *from;
+    const hr__steps *steps; /* from these items to the chunk's; NULL for none */
 } hr__decoded;
 
 /* The block of one use; its index lists go into the payload. HR_ERR_UNSUPPORTED where the

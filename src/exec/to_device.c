@@ -95,16 +95,15 @@ hr_status hr__run_to_devices(hr__run *run, const hr__chunk *chunk, const uint8_t
 /* --- decoded there --- */
 
 /* Payload for the range and the lists of its chunks, scratch for what they decode to. */
-static hr_status range_need(const hr__run *run, const hr__array *array,
+static hr_status range_need(const hr__run *run, const hr__kernel_chain *kernels,
                             const hr__range *range, hr__ring *ring, hr__need *need,
                             hr_error *err) {
     uint64_t scratch = 0;
     uint64_t payload = hr__slab_room(range->nbytes);
     bool fits = true;
     for (const hr__chunk *c = range->chunks; c != NULL && fits; c = c->next) {
-        fits =
-            hr__add_u64(scratch, hr__slab_room(array->chain.decoded.nbytes), &scratch) &&
-            hr__add_u64(payload, hr__slab_lists_room(run, ring, c), &payload);
+        fits = hr__add_u64(scratch, hr__slab_room(kernels->laid_nbytes), &scratch) &&
+               hr__add_u64(payload, hr__slab_lists_room(run, ring, c), &payload);
     }
     if (!fits) {
         return hr__fail(err, HR_ERR_OVERFLOW, "the chunks of a range are too large");
@@ -114,16 +113,17 @@ static hr_status range_need(const hr__run *run, const hr__array *array,
 }
 
 static hr_status add_encoded(hr__run *run, hr__worker *w, hr__slab *slab,
-                             const hr__chunk *chunk, uint64_t offset, hr_error *err) {
+                             const hr__chunk *chunk, const hr__kernel_chain *kernels,
+                             uint64_t offset, hr_error *err) {
     const hr__chain *chain = &chunk->object->array->chain;
     hr__leaves leaves = {.allocator = w->allocator, .leaves = w->leaves};
     hr__decode d = {.worker = w,
                     .skip_checksums = run->skip_checksums,
                     .src = slab->slot->payload.pinned + offset,
                     .src_nbytes = chunk->nbytes};
-    hr_status status = hr__chain_leaves(chain, &d, &leaves, err);
+    hr_status status = hr__chain_leaves(chain, kernels, &d, &leaves, err);
     if (status == HR_OK) {
-        status = hr__slab_add_leaves(slab, chunk, &leaves, offset, err);
+        status = hr__slab_add_leaves(slab, chunk, kernels, &leaves, offset, err);
     }
     if (status == HR_OK) {
         atomic_fetch_add(&run->decoded_nbytes, chain->decoded.nbytes);
@@ -157,11 +157,12 @@ static hr_status save_range(hr__worker *w, const uint8_t *bytes, uint64_t nbytes
     return HR_OK;
 }
 
-static hr_status read_into_slab(hr__run *run, hr__object *object, const hr__range *range,
+static hr_status read_into_slab(hr__run *run, hr__object *object,
+                                const hr__kernel_chain *kernels, const hr__range *range,
                                 hr__ring *ring, hr__slab **slab, uint64_t *offset,
                                 hr_error *err) {
     hr__need need;
-    HR__TRY(range_need(run, range->chunks->object->array, range, ring, &need, err));
+    HR__TRY(range_need(run, kernels, range, ring, &need, err));
     HR__TRY(hr__slab_open(run, ring, need, slab, err));
     uint8_t *bytes = hr__slab_reserve(*slab, range->nbytes, offset);
     hr_status status = hr__object_read(object, range->offset, range->nbytes, bytes, err);
@@ -174,7 +175,7 @@ static hr_status read_into_slab(hr__run *run, hr__object *object, const hr__rang
 /* Each chunk of a range whose bytes are in the slab. Returns whether some are left for
  * the host; their bytes are in w->read then. */
 static bool add_range(hr__run *run, hr__worker *w, hr__slab *slab, uint64_t offset,
-                      const hr__range *range) {
+                      const hr__kernel_chain *kernels, const hr__range *range) {
     bool any_left = false;
     for (hr__chunk *c = range->chunks; c != NULL; c = c->next) {
         hr_error err = HR_ERROR_INIT;
@@ -182,7 +183,7 @@ static bool add_range(hr__run *run, hr__worker *w, hr__slab *slab, uint64_t offs
         uint64_t at = offset + (c->offset - range->offset);
         hr_status status = hr__run_check_chunk(c->object->array, c, &chain, &err);
         if (status == HR_OK) {
-            status = add_encoded(run, w, slab, c, at, &err);
+            status = add_encoded(run, w, slab, c, kernels, at, &err);
         }
         c->is_for_host = status == HR_ERR_UNSUPPORTED;
         if (c->is_for_host && !any_left) {
@@ -198,15 +199,17 @@ static bool add_range(hr__run *run, hr__worker *w, hr__slab *slab, uint64_t offs
 }
 
 void hr__run_range_to_device(hr__run *run, hr__worker *w, hr__object *object,
-                             const hr__range *range, hr__ring *ring) {
+                             const hr__kernel_chain *kernels, const hr__range *range,
+                             hr__ring *ring) {
     hr_error err = HR_ERROR_INIT;
     hr__slab *slab = NULL;
     uint64_t offset = 0;
-    if (read_into_slab(run, object, range, ring, &slab, &offset, &err) != HR_OK) {
+    if (read_into_slab(run, object, kernels, range, ring, &slab, &offset, &err) !=
+        HR_OK) {
         hr__run_fail_from(run, range->chunks, &err);
         return;
     }
-    bool any_left = add_range(run, w, slab, offset, range);
+    bool any_left = add_range(run, w, slab, offset, kernels, range);
     hr__slab_close(slab);
     if (any_left) {
         deliver_left(run, w, range);

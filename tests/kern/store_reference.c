@@ -159,7 +159,7 @@ void store_item(const store_case *c, const uint8_t *item, uint8_t *out) {
             memcpy(value, next, to.itemsize);
             break;
         case HR_K_MARK:
-            marked = is_marked(&type, value, step->a);
+            marked = marked || is_marked(&type, value, step->a);
             break;
         case HR_K_REPLACE:
             if (marked) {

@@ -1,0 +1,246 @@
+/* Filters that kernels undo give what the host gives, to the bit.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "fixture.h"
+
+#define ROWS 5
+#define COLS 301 /* odd, and more than a block of the host's loops in all */
+#define CHUNK_NELEMS (ROWS * COLS)
+
+typedef struct world {
+    hr_context *context;
+    hr_store *store;
+    hr_error err;
+    uint64_t random;
+} world;
+
+static uint64_t next(world *w) {
+    w->random ^= w->random << 13;
+    w->random ^= w->random >> 7;
+    w->random ^= w->random << 17;
+    return w->random;
+}
+
+/* Any bits, and among them those that numbers stumble over. */
+static void make_bytes(world *w, uint8_t *bytes, size_t n, size_t itemsize) {
+    static const uint64_t special[] = {0x7F80,     0xFF80,     0x7C00,     0xFC01,
+                                       0x7F800001, 0xFFC12345, 0x7F800000, 0x80000000,
+                                       0x8000,     0x1,        0x7F7FFFFF, 0x80};
+    for (size_t i = 0; i < n; i++) {
+        bytes[i] = (uint8_t)(next(w) >> 32);
+    }
+    for (size_t i = 0; i + 8 <= n; i += itemsize * (1 + next(w) % 8)) {
+        uint64_t bits = special[next(w) % 12];
+        if (itemsize == 8) {
+            bits <<= 32;
+        }
+        memcpy(bytes + i, &bits, itemsize);
+    }
+}
+
+/* Rows × 2·COLS − 1 elements in two chunks; the second one is cropped. */
+static hr_node *make_array(world *w, const char *meta, const char *const *keys,
+                           size_t encoded_nbytes, size_t itemsize, bool has_second) {
+    bool v3 = strstr(meta, "\"zarr_format\":3") != NULL;
+    put(w->store, v3 ? "a/zarr.json" : "a/.zarray", meta, strlen(meta));
+    uint8_t *bytes = malloc(encoded_nbytes);
+    assert_non_null(bytes);
+    for (int i = 0; i < (has_second ? 2 : 1); i++) {
+        make_bytes(w, bytes, encoded_nbytes, itemsize);
+        put(w->store, keys[i], bytes, encoded_nbytes);
+    }
+    free(bytes);
+    hr_node *node = NULL;
+    if (hr_open_store(w->store, "a", NULL, &node, &w->err) != HR_OK) {
+        fail_msg("%s: %s", meta, w->err.message);
+    }
+    return node;
+}
+
+static void read_array(world *w, hr_node *node, const char *dtype, hr_device_type device,
+                       uint8_t *out, size_t nbytes) {
+    static const int64_t shape[] = {ROWS, 2 * COLS - 1};
+    hr_request r = request(node, out, 2, shape);
+    hr_read_options o = HR_READ_OPTIONS_INIT;
+    o.strict = device != HR_DEVICE_CPU;
+    r.dst.device.type = device;
+    r.allow_cast = 1;
+    assert_int_equal(hr_dtype_parse(dtype, &r.dst.dtype, &w->err), HR_OK);
+    assert_true(r.dst.dtype.itemsize * (uint64_t)shape[0] * (uint64_t)shape[1] <= nbytes);
+    hr_batch *batch = NULL;
+    hr_status status = hr_read_submit(w->context, &r, 1, NULL, &o, &batch, &w->err);
+    if (status == HR_OK) {
+        status = hr_batch_wait(batch, -1, &w->err);
+    }
+    if (status != HR_OK) {
+        fail_msg("%s", w->err.message);
+    }
+    hr_batch_unref(batch);
+}
+
+/* The host and the kernels, into several types. */
+static void assert_same(world *w, hr_node *node, const char *own) {
+    const char *const types[] = {own, "<f4", "<f8", "<i2", "bfloat16", ">f4"};
+    size_t nbytes = (size_t)ROWS * (2 * COLS - 1) * 16;
+    uint8_t *host = calloc(1, nbytes), *simt = calloc(1, nbytes);
+    assert_true(host != NULL && simt != NULL);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        memset(host, 0xA5, nbytes);
+        memset(simt, 0xA5, nbytes);
+        read_array(w, node, types[i], HR_DEVICE_CPU, host, nbytes);
+        read_array(w, node, types[i], HR_DEVICE_SIMT, simt, nbytes);
+        for (size_t k = 0; k < nbytes; k++) {
+            if (host[k] != simt[k]) {
+                fail_msg("to %s: byte %zu is %02X, expected %02X", types[i], k, simt[k],
+                         host[k]);
+            }
+        }
+    }
+    free(host);
+    free(simt);
+}
+
+typedef struct v2_case {
+    const char *dtype, *filters;
+    size_t encoded_nbytes, itemsize;
+} v2_case;
+
+static void check_v2(world *w, const v2_case *c) {
+    static const char *const keys[] = {"a/0.0", "a/0.1"};
+    char meta[1024];
+    (void)snprintf(meta, sizeof meta,
+                   "{\"zarr_format\":2,\"shape\":[%d,%d],\"chunks\":[%d,%d],\"dtype\":"
+                   "\"%s\",\"compressor\":null,\"fill_value\":0,\"order\":\"%s\","
+                   "\"filters\":[%s]}",
+                   ROWS, 2 * COLS - 1, ROWS, COLS, c->dtype, next(w) % 2 ? "C" : "F",
+                   c->filters);
+    hr_node *node = make_array(w, meta, keys, c->encoded_nbytes, c->itemsize, true);
+    assert_same(w, node, c->dtype);
+    hr_node_unref(node);
+}
+
+#define N CHUNK_NELEMS
+
+static void v2_filters(void **state) {
+    static const v2_case cases[] = {
+#define FIXED(dtype, astype, scale, offset)                                              \
+    "{\"id\":\"fixedscaleoffset\",\"dtype\":\"" dtype "\",\"astype\":\"" astype          \
+    "\",\"scale\":" scale ",\"offset\":" offset "}"
+        {"<f4", FIXED("<f4", "|u1", "10", "1000"), N, 1},
+        {"<f8", FIXED("<f8", "<u2", "10", "-0.1"), 2 * N, 2},
+        {">f8", FIXED(">f8", ">i4", "3", "0.1"), 4 * N, 4},
+        {"<f4", FIXED("<f4", "<f4", "0.7", "0.1"), 4 * N, 4},
+        {"<f2", FIXED("<f2", "<f2", "0.7", "0.1"), 2 * N, 2},
+        {"<f8", FIXED("<f8", "<f8", "0", "1e300"), 8 * N, 8},
+        {"<i4", FIXED("<i4", "<i8", "1000", "7"), 8 * N, 8},
+        {"<f4", "{\"id\":\"astype\",\"encode_dtype\":\">f8\",\"decode_dtype\":\"<f4\"}",
+         8 * N, 8},
+        {"<i8", "{\"id\":\"astype\",\"encode_dtype\":\"|i1\",\"decode_dtype\":\"<i8\"}",
+         N, 1},
+        {"<f8", "{\"id\":\"quantize\",\"digits\":2,\"dtype\":\"<f8\",\"astype\":\"<f4\"}",
+         4 * N, 4},
+        {"<f8",
+         FIXED(
+             "<f8", "<f4", "10",
+             "3") ","
+                  "{\"id\":\"astype\",\"encode_dtype\":\"<f2\",\"decode_dtype\":\"<f4\"}",
+         2 * N, 2},
+        {"<f8", FIXED("<f8", "<i2", "10", "3") ",{\"id\":\"shuffle\",\"elementsize\":2}",
+         2 * N, 2},
+        {"<f4", "{\"id\":\"bitround\",\"keepbits\":8}", 4 * N, 4},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        check_v2(*state, &cases[i]);
+    }
+}
+
+typedef struct v3_case {
+    const char *dtype, *own, *codecs, *fill;
+    size_t encoded_nbytes, itemsize;
+} v3_case;
+
+static void v3_filters(void **state) {
+    static const char *const keys[] = {"a/c/0/0", "a/c/0/1"};
+    static const v3_case cases[] = {
+#define CODEC(name, config) "{\"name\":\"" name "\",\"configuration\":{" config "}}"
+#define BYTES(order) CODEC("bytes", "\"endian\":\"" order "\"")
+        {"float32", "<f4",
+         CODEC("scale_offset", "\"scale\":0.3,\"offset\":7") "," BYTES("little"), "1.5",
+         4 * N, 4},
+        {"float16", "<f2",
+         CODEC("scale_offset", "\"scale\":3,\"offset\":0.25") "," BYTES("big"), "1.5",
+         2 * N, 2},
+        {"bfloat16", "bfloat16",
+         CODEC("scale_offset", "\"scale\":3,\"offset\":0.25") "," BYTES("little"), "1.5",
+         2 * N, 2},
+        {"float64", "<f8",
+         CODEC("cast_value", "\"data_type\":\"int16\"") "," BYTES("big"), "3", 2 * N, 2},
+        {"float64", "<f8",
+         CODEC("scale_offset", "\"scale\":10,\"offset\":2") "," CODEC(
+             "cast_value", "\"data_type\":\"float32\"") "," BYTES("little"),
+         "3", 4 * N, 4},
+        {"float32", "<f4", BYTES("big"), "\"NaN\"", 4 * N, 4},
+    };
+    world *w = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char meta[1024];
+        (void)snprintf(
+            meta, sizeof meta,
+            "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[%d,%d],\"data_type\":"
+            "\"%s\",\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_"
+            "shape\":[%d,%d]}},\"chunk_key_encoding\":{\"name\":\"default\"},\"codecs\":"
+            "[%s],\"fill_value\":%s,\"attributes\":{}}",
+            ROWS, 2 * COLS - 1, cases[i].dtype, ROWS, COLS, cases[i].codecs,
+            cases[i].fill);
+        hr_node *node =
+            make_array(w, meta, keys, cases[i].encoded_nbytes, cases[i].itemsize, true);
+        assert_same(w, node, cases[i].own);
+        hr_node_unref(node);
+    }
+}
+
+static int setup(void **state) {
+    world *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    w->err = HR_ERROR_INIT;
+    w->random = 0x9E3779B97F4A7C15;
+    assert_int_equal(hr_context_create(NULL, &w->context, &w->err), HR_OK);
+    assert_int_equal(hr_store_create_memory(w->context, &w->store, &w->err), HR_OK);
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state) {
+    world *w = *state;
+    hr_store_unref(w->store);
+    hr_context_unref(w->context);
+    free(w);
+    return 0;
+}
+
+static bool has_simt(void) {
+    hr_device_info info = HR_DEVICE_INFO_INIT;
+    hr_error err = HR_ERROR_INIT;
+    hr_device simt = {.type = HR_DEVICE_SIMT};
+    return hr_device_describe(simt, &info, &err) == HR_OK;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(v2_filters, setup, teardown),
+        cmocka_unit_test_setup_teardown(v3_filters, setup, teardown),
+    };
+    if (!has_simt()) {
+        puts("skipped: built without the simt device");
+        return 0;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
