@@ -214,8 +214,9 @@ static __device__ __forceinline__ uint32_t lz_load_sources(const lz_output &o,
     for (uint32_t i = 0; i < 4; i++) {
         const uint32_t mask =
             (int32_t)source[i] < 0 ? LZ_LITERAL_ADDRESS : (uint32_t)C::RING - 1;
-        near[i] = o.shared[source[i] & mask];
-        far[i] = hr_load_u8_if(o.origin + source[i], source[i] < ring_begin);
+        const bool is_far = source[i] < ring_begin;
+        near[i] = hr_load_shared_u8_if(o.shared, source[i] & mask, !is_far);
+        far[i] = hr_load_u8_if(o.origin + source[i], is_far);
     }
     HR_UNROLL
     for (uint32_t i = 0; i < 4; i++) {

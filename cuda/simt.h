@@ -96,13 +96,24 @@ static __device__ __forceinline__ uint64_t hr_atomic_max(uint64_t *at, uint64_t 
     return atomicMax((unsigned long long *)at, (unsigned long long)value);
 }
 
-/* A byte of device memory, or 0: one load without a branch. */
+/* A byte, loaded only if wanted, else anything: no branch, and no access that would race
+ * with somebody's writes. at: of the block's dynamic shared memory. */
 static __device__ __forceinline__ uint32_t hr_load_u8_if(uint64_t address, bool wanted) {
     uint32_t byte;
-    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; mov.u32 %0, 0;"
-                 " @p ld.global.u8 %0, [%1]; }"
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.u8 %0, [%1]; }"
                  : "=r"(byte)
                  : "l"(address), "r"((uint32_t)wanted)
+                 : "memory");
+    return byte;
+}
+static __device__ __forceinline__ uint32_t hr_load_shared_u8_if(const uint8_t *shared,
+                                                                uint32_t at,
+                                                                bool wanted) {
+    uint32_t byte;
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.shared.u8 %0, [%1]; }"
+                 : "=r"(byte)
+                 : "r"((uint32_t)__cvta_generic_to_shared(shared) + at),
+                   "r"((uint32_t)wanted)
                  : "memory");
     return byte;
 }

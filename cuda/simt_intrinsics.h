@@ -156,7 +156,11 @@ static inline uint64_t hr_atomic_max(uint64_t *at, uint64_t value) {
 }
 
 static inline uint32_t hr_load_u8_if(uint64_t address, bool wanted) {
-    return wanted ? *(const uint8_t *)address : 0;
+    return wanted ? *(const uint8_t *)address : 0xEE;
+}
+static inline uint32_t hr_load_shared_u8_if(const uint8_t *shared, uint32_t at,
+                                            bool wanted) {
+    return wanted ? shared[at] : 0xEE;
 }
 static inline void hr_prefetch(uint64_t) {}
 
