@@ -57,6 +57,30 @@ HR_API HR_NODISCARD hr_status hr_selection_shape(const hr_node *array,
                                                  int32_t *ndim, int64_t *shape,
                                                  hr_error *err);
 
+/* Packed numbers, as the CF conventions have them: an element that equals a fill becomes
+ * NaN, every other one element · scale + offset. Absent chunks, which give the array's
+ * fill value, are treated alike.
+ *
+ * Computed as xarray does: the elements become floats (rounded to nearest, even), then
+ * are multiplied, then added to, each step rounded; on a device to the same bits as on
+ * the host. The type is float64 for destinations of float64 or with `in_double`, else
+ * float32; scale and offset are rounded to it. What is too large becomes infinite. */
+typedef struct hr_packing {
+    uint32_t struct_size;
+    double scale;        /* 1: none; not NaN */
+    double offset;       /* −0.0: none (0.0 would turn −0.0 into 0.0); not NaN */
+    uint32_t nfills;     /* at most HR_MAX_FILLS */
+    int32_t is_unsigned; /* 1: signed integers stand for the unsigned ones with the same
+                            bits ("_Unsigned") */
+    const void *fills;   /* items of the array's type, little-endian, as stored; NaN
+                            equals NaN */
+    int32_t in_double;   /* 1: compute in float64, and round once more at the end */
+} hr_packing;
+
+#define HR_MAX_FILLS 2 /* CF's _FillValue and missing_value */
+#define HR_PACKING_INIT                                                                  \
+    ((hr_packing){.struct_size = sizeof(hr_packing), .scale = 1.0, .offset = -0.0})
+
 /* One array, one selection, one destination. */
 typedef struct hr_request {
     uint32_t struct_size;
@@ -66,6 +90,10 @@ typedef struct hr_request {
     int32_t allow_cast; /* 1: convert to dst.dtype as NumPy's astype does (numbers, bool);
                            0: HR_ERR_DTYPE where it differs in more than byte order */
     void *user;         /* yours */
+    const hr_packing *packing; /* borrowed until submit returns. NULL: elements as they
+                                  are. Else the array must be of integers or real floats
+                                  and dst.dtype a float16, bfloat16, float32 or float64
+                                  (HR_ERR_DTYPE), whatever allow_cast says */
 } hr_request;
 
 #define HR_REQUEST_INIT ((hr_request){.struct_size = sizeof(hr_request)})

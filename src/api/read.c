@@ -1,6 +1,7 @@
 /* Submitting reads and waiting for them. SPDX-License-Identifier: Apache-2.0 */
 #include "api/node.h"
 #include "api/options.h"
+#include "api/packing.h"
 #include "api/request.h"
 #include "exec/run.h"
 
@@ -27,6 +28,7 @@ static hr_status make_target(hr_batch *b, const hr_request *r, size_t i, hr_erro
     hr__target *t = &b->run.targets[i];
     t->source = &r->array->source;
     HR__TRY(hr__request_dtype(r, &b->run.arena, &t->dtype, err));
+    HR__TRY(hr__packing_steps(r, i, &b->run.arena, &t->steps, err));
     t->data = r->dst.data;
     t->error = HR_ERROR_INIT;
     atomic_init(&t->status, HR_OK);

@@ -57,7 +57,7 @@ static hr_status check_dtype(const hr_request *r, const hr__array *a, size_t i,
         return HR_OK;
     }
     bool can_cast = hr__dtype_is_number(to) && hr__dtype_is_number(&a->dtype);
-    if (r->allow_cast && can_cast) {
+    if ((r->allow_cast || r->packing != NULL) && can_cast) {
         return HR_OK;
     }
     char have[64];

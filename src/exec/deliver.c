@@ -39,7 +39,8 @@ void hr__run_missing(hr__run *run, const hr__chunk *chunk) {
         if (t->ring == NULL) {
             hr__copy copy;
             hr__copy_from_use(u, array->dtype.itemsize, &copy);
-            hr__scatter_fill(&copy, t->data, &t->dtype, array->fill, &array->dtype);
+            hr__scatter_fill(&copy, t->data, &t->dtype, array->fill, &array->dtype,
+                             t->steps);
         }
     }
     hr_error err = HR_ERROR_INIT;
@@ -56,7 +57,7 @@ static uint8_t *direct_destination(const hr__run *run, const hr__chunk *chunk,
         return NULL;
     }
     const hr__target *t = &run->targets[chunk->uses->request];
-    if (t->ring != NULL || !hr__dtype_equal(&t->dtype, from)) {
+    if (t->ring != NULL || t->steps != NULL || !hr__dtype_equal(&t->dtype, from)) {
         return NULL;
     }
     hr__copy copy;
@@ -136,7 +137,7 @@ hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
         if (t->ring == NULL) {
             hr__copy copy;
             hr__copy_from_use(u, from->itemsize, &copy);
-            hr__scatter(&copy, t->data, &t->dtype, d.out, from);
+            hr__scatter(&copy, t->data, &t->dtype, d.out, from, t->steps);
         }
     }
     return hr__run_to_devices(run, chunk, d.out, d.out_nbytes, err);

@@ -71,7 +71,7 @@ static bool put_planes(void *user, const uint8_t *bytes, size_t nbytes) {
             const hr__target *t = &p->run->targets[u->request];
             hr__copy copy;
             hr__copy_from_use(clipped, p->from->itemsize, &copy);
-            hr__scatter(&copy, t->data, &t->dtype, bytes, p->from);
+            hr__scatter(&copy, t->data, &t->dtype, bytes, p->from, t->steps);
         }
     }
     p->next = hi;

@@ -22,7 +22,8 @@
 /* One request as the run sees it. The API has checked that it makes sense. */
 typedef struct hr__target {
     const hr__source *source;
-    hr_dtype dtype; /* of the destination */
+    hr_dtype dtype;         /* of the destination */
+    const hr__steps *steps; /* that elements go through before; NULL: none */
     uint8_t *data;
     hr__ring *ring; /* of the destination's device; NULL = host memory */
     atomic_int status;

@@ -106,7 +106,8 @@ bool hr__copy_is_contiguous(const hr__copy *copy, uint64_t itemsize) {
 /* How the items of a copy get from one side to the other. */
 typedef struct copier {
     const hr_dtype *to, *from;
-    size_t itemsize; /* of the destination; of both sides while only bytes move */
+    const hr__steps *steps; /* of CONVERT; NULL: a cast */
+    size_t itemsize;        /* of the destination; of both sides while only bytes move */
     enum { COPY, STREAM, SWAP, CONVERT, FILL } mode; /* STREAM: COPY, around the caches */
 } copier;
 
@@ -141,6 +142,8 @@ static void transfer(const copier *c, uint8_t *dst, const uint8_t *src, int64_t 
         if (c->to->kind == HR_KIND_STRUCT) { /* little-endian now; each has its own way */
             hr__dtype_swap(c->to, dst, dst, (uint64_t)n);
         }
+    } else if (c->steps != NULL) {
+        hr__steps_run(c->steps, c->to, dst, c->from, src, (uint64_t)n);
     } else {
         hr__dtype_convert(c->to, dst, c->from, src, (uint64_t)n);
     }
@@ -330,9 +333,10 @@ static void execute(const copier *how, const hr__copy *copy, uint8_t *dst,
     }
 }
 
-static copier choose(const hr_dtype *to, const hr_dtype *from) {
-    copier c = {.to = to, .from = from, .itemsize = to->itemsize, .mode = COPY};
-    if (!hr__dtype_same_kind(to, from)) {
+static copier choose(const hr_dtype *to, const hr_dtype *from, const hr__steps *steps) {
+    copier c = {
+        .to = to, .from = from, .steps = steps, .itemsize = to->itemsize, .mode = COPY};
+    if (steps != NULL || !hr__dtype_same_kind(to, from)) {
         c.mode = CONVERT;
     } else if (!hr__dtype_equal(to, from)) { /* in the order of bytes */
         c.mode = SWAP;
@@ -341,13 +345,13 @@ static copier choose(const hr_dtype *to, const hr_dtype *from) {
 }
 
 void hr__scatter(const hr__copy *copy, uint8_t *dst, const hr_dtype *to,
-                 const uint8_t *src, const hr_dtype *from) {
-    copier c = choose(to, from);
+                 const uint8_t *src, const hr_dtype *from, const hr__steps *steps) {
+    copier c = choose(to, from, steps);
     execute(&c, copy, dst, src);
 }
 
 void hr__scatter_fill(const hr__copy *copy, uint8_t *dst, const hr_dtype *to,
-                      const void *item, const hr_dtype *from) {
+                      const void *item, const hr_dtype *from, const hr__steps *steps) {
     hr__copy loops = *copy;
     loops.src_offset = 0;
     for (int32_t i = 0; i < loops.nloops; i++) {
@@ -355,7 +359,7 @@ void hr__scatter_fill(const hr__copy *copy, uint8_t *dst, const hr_dtype *to,
         loops.loops[i].src_list = NULL;
     }
     merge_loops(&loops); /* more of them continue each other now */
-    copier c = choose(to, from);
+    copier c = choose(to, from, steps);
     if (c.mode == COPY) {
         c.mode = FILL;
     }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/dtype.h"
+#include "core/steps.h"
 #include "plan/plan.h"
 
 /* One loop of a copy, in bytes. A list holds element numbers that the step multiplies. */
@@ -31,13 +32,14 @@ void hr__copy_from_use(const hr__use *use, uint64_t src_itemsize, hr__copy *copy
 bool hr__copy_is_contiguous(const hr__copy *copy, uint64_t itemsize);
 
 /* Copy from src (elements of type `from`) to dst (type `to`). The types are equal, or
- * differ in byte order, or are numbers of different type (a cast). */
+ * differ in byte order, or are numbers of different type (a cast), or there are steps
+ * from one to the other (else NULL). */
 void hr__scatter(const hr__copy *copy, uint8_t *dst, const hr_dtype *to,
-                 const uint8_t *src, const hr_dtype *from);
+                 const uint8_t *src, const hr_dtype *from, const hr__steps *steps);
 
 /* Write one item (of type `from`, converted) to every place of the destination's loops.
  */
 void hr__scatter_fill(const hr__copy *copy, uint8_t *dst, const hr_dtype *to,
-                      const void *item, const hr_dtype *from);
+                      const void *item, const hr_dtype *from, const hr__steps *steps);
 
 #endif

@@ -154,7 +154,7 @@ static hr__devptr final_place(const hr__slab *slab, const hr__chunk *chunk,
     const hr_dtype *from = &kernels->items;
     const hr__target *t = &slab->run->targets[chunk->uses->request];
     if (!chunk->is_whole || leaves->stored || leaves->mode != HR__SHUFFLE_NONE ||
-        kernels->steps.n > 0 || !hr__dtype_equal(from, &t->dtype)) {
+        kernels->steps.n > 0 || t->steps != NULL || !hr__dtype_equal(from, &t->dtype)) {
         return 0;
     }
     hr__copy copy;

@@ -48,6 +48,7 @@ hr_status hr__slab_store(hr__slab *slab, const hr__use *use, const hr__decoded *
     }
     if (!hr__kstore_begin(store, decoded->from) ||
         (decoded->steps != NULL && !hr__kstore_steps(store, decoded->steps)) ||
+        (t->steps != NULL && !hr__kstore_steps(store, t->steps)) ||
         !hr__kstore_end(store, decoded->from, &t->dtype)) {
         return hr__fail(err, HR_ERR_UNSUPPORTED,
                         "no kernel brings these items into device memory");

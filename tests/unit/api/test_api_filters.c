@@ -1,5 +1,6 @@
 /* Filters that kernels undo give what the host gives, to the bit.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -20,6 +21,7 @@ typedef struct world {
     hr_store *store;
     hr_error err;
     uint64_t random;
+    bool is_strict;
 } world;
 
 static uint64_t next(world *w) {
@@ -65,14 +67,16 @@ static hr_node *make_array(world *w, const char *meta, const char *const *keys,
     return node;
 }
 
-static void read_array(world *w, hr_node *node, const char *dtype, hr_device_type device,
-                       uint8_t *out, size_t nbytes) {
+static void read_array(world *w, hr_node *node, const char *dtype,
+                       const hr_packing *packing, hr_device_type device, uint8_t *out,
+                       size_t nbytes) {
     static const int64_t shape[] = {ROWS, 2 * COLS - 1};
     hr_request r = request(node, out, 2, shape);
     hr_read_options o = HR_READ_OPTIONS_INIT;
-    o.strict = device != HR_DEVICE_CPU;
+    o.strict = device != HR_DEVICE_CPU && w->is_strict;
+    r.packing = packing;
     r.dst.device.type = device;
-    r.allow_cast = 1;
+    r.allow_cast = packing == NULL;
     assert_int_equal(hr_dtype_parse(dtype, &r.dst.dtype, &w->err), HR_OK);
     assert_true(r.dst.dtype.itemsize * (uint64_t)shape[0] * (uint64_t)shape[1] <= nbytes);
     hr_batch *batch = NULL;
@@ -86,26 +90,33 @@ static void read_array(world *w, hr_node *node, const char *dtype, hr_device_typ
     hr_batch_unref(batch);
 }
 
-/* The host and the kernels, into several types. */
-static void assert_same(world *w, hr_node *node, const char *own) {
-    const char *const types[] = {own, "<f4", "<f8", "<i2", "bfloat16", ">f4"};
-    size_t nbytes = (size_t)ROWS * (2 * COLS - 1) * 16;
-    uint8_t *host = calloc(1, nbytes), *simt = calloc(1, nbytes);
-    assert_true(host != NULL && simt != NULL);
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        memset(host, 0xA5, nbytes);
-        memset(simt, 0xA5, nbytes);
-        read_array(w, node, types[i], HR_DEVICE_CPU, host, nbytes);
-        read_array(w, node, types[i], HR_DEVICE_SIMT, simt, nbytes);
-        for (size_t k = 0; k < nbytes; k++) {
-            if (host[k] != simt[k]) {
-                fail_msg("to %s: byte %zu is %02X, expected %02X", types[i], k, simt[k],
-                         host[k]);
-            }
+#define OUT_NBYTES ((size_t)ROWS * (2 * COLS - 1) * 16)
+
+/* The host and the kernels; `host` keeps the result. */
+static void compare(world *w, hr_node *node, const char *type, const hr_packing *packing,
+                    uint8_t *host) {
+    uint8_t *simt = malloc(OUT_NBYTES);
+    assert_non_null(simt);
+    memset(host, 0xA5, OUT_NBYTES);
+    memset(simt, 0xA5, OUT_NBYTES);
+    read_array(w, node, type, packing, HR_DEVICE_CPU, host, OUT_NBYTES);
+    read_array(w, node, type, packing, HR_DEVICE_SIMT, simt, OUT_NBYTES);
+    for (size_t k = 0; k < OUT_NBYTES; k++) {
+        if (host[k] != simt[k]) {
+            fail_msg("to %s: byte %zu is %02X, expected %02X", type, k, simt[k], host[k]);
         }
     }
-    free(host);
     free(simt);
+}
+
+static void assert_same(world *w, hr_node *node, const char *own) {
+    const char *const types[] = {own, "<f4", "<f8", "<i2", "bfloat16", ">f4"};
+    uint8_t *host = malloc(OUT_NBYTES);
+    assert_non_null(host);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        compare(w, node, types[i], NULL, host);
+    }
+    free(host);
 }
 
 typedef struct v2_case {
@@ -207,10 +218,145 @@ static void v3_filters(void **state) {
     }
 }
 
+/* An array of raw items; without its second chunk there is fill. */
+static hr_node *make_raw(world *w, const char *dtype, const char *fill, size_t itemsize,
+                         bool has_second) {
+    static const char *const keys[] = {"a/0.0", "a/0.1"};
+    char meta[512];
+    (void)snprintf(meta, sizeof meta,
+                   "{\"zarr_format\":2,\"shape\":[%d,%d],\"chunks\":[%d,%d],\"dtype\":"
+                   "\"%s\",\"compressor\":null,\"fill_value\":%s,\"order\":\"C\","
+                   "\"filters\":null}",
+                   ROWS, 2 * COLS - 1, ROWS, COLS, dtype, fill);
+    hr_store_unref(w->store);
+    assert_int_equal(hr_store_create_memory(w->context, &w->store, &w->err), HR_OK);
+    return make_array(w, meta, keys, N * itemsize, itemsize, has_second);
+}
+
+static hr_packing packing_of(double scale, double offset, const void *fills, uint32_t n) {
+    hr_packing p = HR_PACKING_INIT;
+    p.scale = scale;
+    p.offset = offset;
+    p.fills = fills;
+    p.nfills = n;
+    return p;
+}
+
+static void packed_shorts_become_floats_and_nan(void **state) {
+    world *w = *state;
+    static const int16_t fills[] = {-32768, 128};
+    w->is_strict = false; /* which refuses missing chunks, too */
+    hr_node *node = make_raw(w, "<i2", "-32768", 2, false);
+    hr_packing p = packing_of(0.01, 273.15, fills, 2);
+    uint8_t *out = malloc(OUT_NBYTES), *raw = malloc(OUT_NBYTES);
+    assert_true(out != NULL && raw != NULL);
+    read_array(w, node, "<i2", NULL, HR_DEVICE_CPU, raw, OUT_NBYTES);
+    size_t nfills = 0;
+    for (int is_double = 0; is_double < 2; is_double++) {
+        compare(w, node, is_double ? "<f8" : "<f4", &p, out);
+        for (size_t i = 0; i < (size_t)ROWS * (2 * COLS - 1); i++) {
+            int16_t x;
+            memcpy(&x, raw + 2 * i, sizeof x);
+            double got = is_double ? ((const double *)(const void *)out)[i]
+                                   : (double)((const float *)(const void *)out)[i];
+            float small = (float)x * 0.01F;
+            double want =
+                is_double ? (double)x * 0.01 + 273.15 : (double)(small + 273.15F);
+            bool is_fill = x == fills[0] || x == fills[1];
+            nfills += is_fill;
+            assert_true(is_fill ? got != got : got == want);
+        }
+    }
+    assert_true(nfills > 2 * N - 20); /* the missing chunk, twice */
+    free(out);
+    free(raw);
+    hr_node_unref(node);
+}
+
+static void packing_is_the_same_on_a_device(void **state) {
+    world *w = *state;
+    static const char *const from[] = {"|i1", "|u1", "<i2", ">u2", "<i4", "<u4",
+                                       "<i8", ">u8", "<f2", "<f4", ">f8"};
+    static const char *const to[] = {"<f2", "bfloat16", "<f4", ">f4", "<f8"};
+    uint8_t *out = malloc(OUT_NBYTES);
+    assert_non_null(out);
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++) {
+        size_t itemsize = (size_t)(from[i][2] - '0');
+        for (size_t k = 0; k < sizeof to / sizeof *to; k++) {
+            uint8_t fills[16];
+            make_bytes(w, fills, sizeof fills, itemsize);
+            w->is_strict = next(w) % 2 != 0;
+            hr_node *node = make_raw(w, from[i], "1", itemsize, w->is_strict);
+            hr_packing p = packing_of(next(w) % 3 ? 0.1 : 1, next(w) % 3 ? -7.3 : -0.0,
+                                      fills, (uint32_t)(next(w) % 3));
+            p.is_unsigned = next(w) % 2 != 0;
+            p.in_double = next(w) % 2 != 0;
+            compare(w, node, to[k], &p, out);
+            hr_node_unref(node);
+        }
+    }
+    free(out);
+}
+
+static void no_packing_leaves_bits_alone(void **state) {
+    world *w = *state;
+    hr_node *node = make_raw(w, "<f4", "1", 4, true);
+    hr_packing p = HR_PACKING_INIT;
+    uint8_t *out = malloc(OUT_NBYTES), *plain = malloc(OUT_NBYTES);
+    assert_true(out != NULL && plain != NULL);
+    memset(plain, 0xA5, OUT_NBYTES);
+    read_array(w, node, "<f4", NULL, HR_DEVICE_CPU, plain, OUT_NBYTES);
+    compare(w, node, "<f4", &p, out);
+    assert_memory_equal(out, plain, OUT_NBYTES);
+    free(out);
+    free(plain);
+    hr_node_unref(node);
+}
+
+static hr_status submit(world *w, hr_node *node, const char *dtype, const hr_packing *p) {
+    static const int64_t shape[] = {ROWS, 2 * COLS - 1};
+    uint8_t *out = malloc(OUT_NBYTES);
+    assert_non_null(out);
+    hr_request r = request(node, out, 2, shape);
+    r.packing = p;
+    assert_int_equal(hr_dtype_parse(dtype, &r.dst.dtype, &w->err), HR_OK);
+    hr_batch *batch = NULL;
+    hr_status status = hr_read_submit(w->context, &r, 1, NULL, NULL, &batch, &w->err);
+    hr_batch_unref(batch);
+    free(out);
+    return status;
+}
+
+static void wrong_packings_start_nothing(void **state) {
+    world *w = *state;
+    hr_node *node = make_raw(w, "<i2", "0", 2, true);
+    hr_packing p = HR_PACKING_INIT;
+    assert_int_equal(submit(w, node, "<f4", &p), HR_OK);
+    assert_int_equal(submit(w, node, "<i4", &p), HR_ERR_DTYPE);
+    assert_int_equal(submit(w, node, "<i2", &p), HR_ERR_DTYPE);
+    assert_int_equal(submit(w, node, "<c8", &p), HR_ERR_DTYPE);
+    p.nfills = 1;
+    assert_int_equal(submit(w, node, "<f4", &p), HR_ERR_ARGUMENT);
+    p.fills = "\0\0\0\0\0";
+    p.nfills = 3;
+    assert_int_equal(submit(w, node, "<f4", &p), HR_ERR_ARGUMENT);
+    p.nfills = 1;
+    p.scale = (double)NAN;
+    assert_int_equal(submit(w, node, "<f4", &p), HR_ERR_ARGUMENT);
+    p.struct_size = 4;
+    assert_int_equal(submit(w, node, "<f4", &p), HR_OK); /* an old caller: the defaults */
+    hr_node_unref(node);
+    node = make_raw(w, "<c8", "0", 8, true);
+    p = HR_PACKING_INIT;
+    assert_int_equal(submit(w, node, "<f4", &p), HR_ERR_DTYPE);
+    hr_node_unref(node);
+}
+
 static int setup(void **state) {
     world *w = calloc(1, sizeof *w);
     assert_non_null(w);
     w->err = HR_ERROR_INIT;
+    w->is_strict = true;
     w->random = 0x9E3779B97F4A7C15;
     assert_int_equal(hr_context_create(NULL, &w->context, &w->err), HR_OK);
     assert_int_equal(hr_store_create_memory(w->context, &w->store, &w->err), HR_OK);
@@ -237,6 +383,11 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(v2_filters, setup, teardown),
         cmocka_unit_test_setup_teardown(v3_filters, setup, teardown),
+        cmocka_unit_test_setup_teardown(packed_shorts_become_floats_and_nan, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(packing_is_the_same_on_a_device, setup, teardown),
+        cmocka_unit_test_setup_teardown(no_packing_leaves_bits_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(wrong_packings_start_nothing, setup, teardown),
     };
     if (!has_simt()) {
         puts("skipped: built without the simt device");

@@ -123,9 +123,9 @@ static void try_one(const hr_dtype *to, const uint8_t *src, const hr_dtype *from
     evaluate(&s, want, src, to->itemsize, from->itemsize, convert);
     hr__copy_from_use(s.use, from->itemsize, &copy);
     if (item != NULL) {
-        hr__scatter_fill(&copy, have, to, item, from);
+        hr__scatter_fill(&copy, have, to, item, from, NULL);
     } else {
-        hr__scatter(&copy, have, to, src, from);
+        hr__scatter(&copy, have, to, src, from, NULL);
     }
     assert_memory_equal(want, have, sizeof want);
     free(s.use);
@@ -195,7 +195,7 @@ static void moves_long_rows_and_nothing_beside_them(void **state) {
         hr__copy copy = {.nloops = 2,
                          .loops = {{.n = ROWS, .src_step = ROW, .dst_step = STEP},
                                    {.n = ROW, .src_step = 1, .dst_step = 1}}};
-        hr__scatter(&copy, dst + shift, &type, src, &type);
+        hr__scatter(&copy, dst + shift, &type, src, &type, NULL);
         for (size_t i = 0; i < ROWS; i++) {
             const uint8_t *row = dst + shift + i * STEP;
             assert_memory_equal(row, src + i * ROW, ROW);
