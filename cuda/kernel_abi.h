@@ -197,6 +197,36 @@ typedef struct hr_k_store_batch {
     uint32_t nmoving, nconverting; /* first those without steps, then the others */
 } hr_k_store_batch;
 
+/* --- filters: between the decoders and the store --- */
+
+/* HR__KERNEL_SUM: items, little-endian integers, become their running sums, modulo
+ * 2^bits, where they stand: src unused. HR__KERNEL_UNPACK: components, `width` bits each,
+ * are unpacked from src to dst. */
+typedef struct hr_k_filter_task {
+    uint64_t src; /* const uint8_t *, any alignment */
+    uint64_t dst; /* uint8_t *, 16-byte aligned */
+    uint64_t nitems;
+    uint32_t nbytes; /* of an item: 1, 2, 4 or 8 */
+    uint32_t width, first_bit;
+    uint32_t is_signed;  /* the highest of the bits is repeated above it */
+    uint32_t high_first; /* bits of a byte are taken from the highest on; width 1 */
+    uint32_t status_index;
+    uint64_t check;       /* const uint8_t *: the byte here must be …, 0 for none */
+    uint32_t check_value; /* … this, else the status is HR_K_BAD_PADDING */
+    uint32_t unused;
+} hr_k_filter_task;
+
+typedef struct hr_k_filter {
+    uint64_t tasks;  /* const hr_k_filter_task * */
+    uint64_t status; /* uint64_t *: as of hr_k_decode */
+    uint32_t ntasks;
+    uint32_t unused;
+} hr_k_filter;
+
+/* A block sums up one task. */
+#define HR_K_SUM_THREADS 512
+#define HR_K_SUM_SHARED_NBYTES (2 * (HR_K_SUM_THREADS / 32) * 8)
+
 /* --- decoding --- */
 
 /* One stream to decode: src_nbytes at src are exactly the stream, and it decodes to
@@ -225,6 +255,7 @@ enum {
     HR_K_BAD_OFFSET,    /* a match from before the output, or from itself */
     HR_K_TOO_LONG,      /* the sequence does not fit in the output */
     HR_K_TOO_SHORT,     /* the stream ends before the output does */
+    HR_K_BAD_PADDING,   /* packed bits say that they are more, or fewer */
 };
 
 /* Teams of the LZ4 decoder: X(name, threads, bytes of shared memory). A w is so many

@@ -3,6 +3,7 @@
  * Neither exceptions nor the C++ library: what this is linked into stays plain C. */
 #include "device/simt_run.h"
 
+#include "filters.cu"
 #include "lz4.cu"
 #include "scatter.cu"
 #include "store.cu"
@@ -39,6 +40,15 @@ void hr__simt_run_store(const hr_k_store_batch *batch, uint32_t max_blocks,
     if (nconverting > 0) {
         hr_simt_run(hr_k_store_convert_kernel, *batch, nconverting, HR_K_THREADS, seed);
     }
+}
+
+void hr__simt_run_sum(const hr_k_filter *filter, uint32_t nblocks, uint64_t seed) {
+    hr_simt_run_lanes(hr_k_sum_kernel, *filter, nblocks, HR_K_SUM_THREADS,
+                      HR_K_SUM_SHARED_NBYTES, seed);
+}
+
+void hr__simt_run_unpack(const hr_k_filter *filter, uint32_t nblocks, uint64_t seed) {
+    hr_simt_run(hr_k_unpack_kernel, *filter, nblocks, HR_K_THREADS, seed);
 }
 
 void hr__simt_run_team(uint32_t team, const hr_k_decode *params, uint32_t nblocks,

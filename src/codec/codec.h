@@ -61,6 +61,7 @@ hr_status hr__spec_retype(hr__spec *spec, const hr__spec *from, const hr_dtype *
 struct hr__codec_type;
 struct hr__sink;
 struct hr__leaves;
+struct hr__stage;
 
 /* One codec of one array: immutable once parsed, shared by all threads. */
 typedef struct hr__codec {
@@ -137,6 +138,9 @@ typedef struct hr__codec_type {
      * changed by a codec that finds it so (then no step stands before it). False: not by
      * steps. */
     bool (*steps)(const hr__codec *codec, hr_dtype *items, hr__steps *out);
+    /* Where a kernel of its own decodes it, between leaves and steps: say how. False: not
+     * this configuration. */
+    bool (*stage)(const hr__codec *codec, struct hr__stage *out);
     bool lays_out; /* leaves only says how bytes lie, on top of another codec's leaves */
 } hr__codec_type;
 

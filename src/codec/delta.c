@@ -4,6 +4,7 @@
 #include "codec/codecs.h"
 #include "codec/config.h"
 #include "codec/decode.h"
+#include "codec/leaves.h"
 
 /* Running sums in place, in the type itself: integers wrap, floats round at each step.
  * `lanes` is 2 for complex numbers, whose parts are summed apart. */
@@ -101,6 +102,16 @@ static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
     return HR_OK;
 }
 
+/* Integers: sums of floats depend on their order, which is one after the other. */
+static bool stage(const hr__codec *codec, hr__stage *out) {
+    const hr_dtype *to = &codec->decoded.dtype;
+    *out =
+        (hr__stage){.kind = HR__STAGE_SUM, .items = *to, .nbytes = codec->decoded.nbytes};
+    out->items.byte_order = HR_LITTLE;
+    return (to->kind == HR_KIND_INT || to->kind == HR_KIND_UINT) &&
+           hr__dtype_is_number(&codec->encoded.dtype);
+}
+
 static hr_status parse(hr__codec_parse *p, hr_error *err) {
     return hr__config_filter(p, "dtype", "astype", err);
 }
@@ -112,4 +123,5 @@ const hr__codec_type hr__codec_delta = {
     .library = "built in",
     .parse = parse,
     .decode = decode,
+    .stage = stage,
 };

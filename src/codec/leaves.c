@@ -26,19 +26,45 @@ static bool continues(const hr__chain *chain, int32_t i) {
     return hr__dtype_equal(&chain->codecs[i].decoded.dtype, next);
 }
 
-static bool add_steps(const hr__chain *chain, int32_t i, hr__kernel_chain *k) {
+/* A stage stands before all steps, which its own way of laying out items allows for. */
+static bool add_stage(const hr__codec *codec, hr__kernel_chain *k) {
+    bool is_first = k->steps.n == 0 && k->stage.kind == HR__STAGE_NONE;
+    if (!is_first || !codec->type->stage(codec, &k->stage)) {
+        return false;
+    }
+    k->laid = k->items;
+    k->items = k->stage.items;
+    return true;
+}
+
+static bool add_front(const hr__chain *chain, int32_t i, hr__kernel_chain *k) {
     const hr__codec *codec = &chain->codecs[i];
     if (codec->type->view) {
         return hr__dtype_equal(&codec->encoded.dtype, &codec->decoded.dtype);
     }
+    if (codec->type->stage != NULL) {
+        return add_stage(codec, k);
+    }
     return codec->type->steps != NULL && codec->type->steps(codec, &k->items, &k->steps);
+}
+
+/* Do sizes agree with the number of elements? */
+static bool sizes_fit(const hr__chain *chain, const hr__kernel_chain *k) {
+    uint64_t laid = k->stage.kind == HR__STAGE_UNPACK ? 0 : k->laid.itemsize;
+    uint64_t items = k->stage.kind != HR__STAGE_NONE ? k->stage.nbytes : k->laid_nbytes;
+    return k->laid_nbytes != HR__SIZE_UNKNOWN && k->items.itemsize > 0 &&
+           (laid == 0 || k->laid_nbytes / laid == chain->decoded.nelems) &&
+           (laid == 0 || k->laid_nbytes % laid == 0) &&
+           items / k->items.itemsize == chain->decoded.nelems &&
+           items % k->items.itemsize == 0;
 }
 
 const char *hr__chain_for_kernels(const hr__chain *chain, hr__kernel_chain *out) {
     out->steps.n = 0;
+    out->stage.kind = HR__STAGE_NONE;
     out->nfront = find_front(chain);
     out->laid_nbytes = chain->decoded.nbytes;
-    out->items = chain->decoded.dtype;
+    out->items = out->laid = chain->decoded.dtype;
     if (out->nfront == 0) {
         return NULL;
     }
@@ -46,14 +72,14 @@ const char *hr__chain_for_kernels(const hr__chain *chain, hr__kernel_chain *out)
     out->laid_nbytes = laid->nbytes;
     out->items = laid->dtype;
     for (int32_t i = out->nfront - 1; i >= 0; i--) {
-        if (!add_steps(chain, i, out) || !continues(chain, i)) {
+        if (!add_front(chain, i, out) || !continues(chain, i)) {
             return chain->codecs[i].name;
         }
     }
-    uint64_t itemsize = out->items.itemsize;
-    bool fits = itemsize > 0 && laid->nbytes % itemsize == 0 &&
-                laid->nbytes / itemsize == chain->decoded.nelems;
-    return fits ? NULL : chain->codecs[out->nfront - 1].name;
+    if (out->stage.kind == HR__STAGE_NONE) {
+        out->laid = out->items;
+    }
+    return sizes_fit(chain, out) ? NULL : chain->codecs[out->nfront - 1].name;
 }
 
 const char *hr__chain_refuses_leaves(const hr__chain *chain) {

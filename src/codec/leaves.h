@@ -40,12 +40,34 @@ typedef struct hr__leaves {
     uint64_t block_nbytes;
 } hr__leaves;
 
-/* How kernels decode the chunks of a chain: leaves make laid_nbytes, which are items that
- * steps turn into those of the chunk. */
+/* What lies between leaves and steps: nothing, running sums of integers, or components
+ * unpacked from bits. */
+typedef enum hr__stage_kind {
+    HR__STAGE_NONE = 0,
+    HR__STAGE_SUM,
+    HR__STAGE_UNPACK
+} hr__stage_kind;
+
+typedef struct hr__stage {
+    hr__stage_kind kind;
+    hr_dtype items; /* that it makes, little-endian; SUM works in that type */
+    uint64_t nbytes;
+    /* UNPACK: from byte packed_at on, `width` bits for each component. */
+    uint64_t packed_at, check_at;
+    int32_t check_value; /* of the byte at check_at; −1: nothing to check */
+    uint32_t component_nbytes, width, first_bit;
+    bool is_signed, high_first;
+} hr__stage;
+
+/* How kernels decode the chunks of a chain: leaves make laid_nbytes; a stage turns these
+ * into items, steps turn those into the chunk's. */
 typedef struct hr__kernel_chain {
-    int32_t nfront; /* codecs[0 … nfront) are steps, those behind are leaves and views */
+    int32_t
+        nfront; /* codecs[0 … nfront) are stage and steps, behind are leaves and views */
     uint64_t laid_nbytes;
-    hr_dtype items; /* that leaves make, byte order included */
+    hr_dtype laid; /* items that leaves make, byte order included; for SUM any numbers */
+    hr__stage stage;
+    hr_dtype items; /* that the stage makes; without one as laid */
     hr__steps steps;
 } hr__kernel_chain;
 

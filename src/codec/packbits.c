@@ -6,6 +6,7 @@
 
 #include "codec/codecs.h"
 #include "codec/decode.h"
+#include "codec/leaves.h"
 #include "core/checked.h"
 #include "core/json.h"
 
@@ -31,6 +32,18 @@ static hr_status decode_v2(const hr__codec *codec, hr__decode *d, hr_error *err)
     return HR_OK;
 }
 
+static bool stage_v2(const hr__codec *codec, hr__stage *out) {
+    *out = (hr__stage){.kind = HR__STAGE_UNPACK,
+                       .items = hr__dtype(HR_KIND_BOOL, 1),
+                       .nbytes = codec->decoded.nbytes,
+                       .packed_at = 1,
+                       .check_value = (int32_t)(-codec->decoded.nbytes % 8),
+                       .component_nbytes = 1,
+                       .width = 1,
+                       .high_first = true};
+    return codec->encoded.nbytes != HR__SIZE_UNKNOWN;
+}
+
 static hr_status parse_v2(hr__codec_parse *p, hr_error *err) {
     const hr_dtype boolean = hr__dtype(HR_KIND_BOOL, 1);
     hr__codec *codec = p->codec;
@@ -54,6 +67,7 @@ const hr__codec_type hr__codec_packbits_v2 = {
     .library = "built in",
     .parse = parse_v2,
     .decode = decode_v2,
+    .stage = stage_v2,
 };
 
 /* --- v3 --- */
@@ -135,6 +149,22 @@ static hr_status decode_v3(const hr__codec *codec, hr__decode *d, hr_error *err)
     return HR_OK;
 }
 
+static bool stage_v3(const hr__codec *codec, hr__stage *out) {
+    const config *c = codec->config;
+    *out = (hr__stage){
+        .kind = HR__STAGE_UNPACK,
+        .items = codec->decoded.dtype,
+        .nbytes = codec->decoded.nbytes,
+        .packed_at = c->padding_encoding == FIRST_BYTE,
+        .check_at = c->padding_encoding == LAST_BYTE ? c->packed_nbytes : 0,
+        .check_value = c->padding_encoding == NO_BYTE ? -1 : (int32_t)c->padding,
+        .component_nbytes = (uint32_t)c->component_nbytes,
+        .width = c->width,
+        .first_bit = c->first_bit,
+        .is_signed = c->is_signed};
+    return codec->decoded.dtype.byte_order == HR_LITTLE;
+}
+
 static hr_status parse_padding(const hr__codec_parse *p, config *c, hr_error *err) {
     json_object *value = hr__json_get(p->config, "padding_encoding");
     if (value == NULL || hr__json_is(value, "none")) {
@@ -201,4 +231,5 @@ const hr__codec_type hr__codec_packbits_v3 = {
     .library = "built in",
     .parse = parse_v3,
     .decode = decode_v3,
+    .stage = stage_v3,
 };

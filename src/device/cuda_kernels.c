@@ -11,7 +11,8 @@
 
 #ifdef HR_HAVE_KERNELS
 
-extern const unsigned char hr__fatbin_scatter[], hr__fatbin_store[], hr__fatbin_lz4[];
+extern const unsigned char hr__fatbin_scatter[], hr__fatbin_store[], hr__fatbin_filters[],
+    hr__fatbin_lz4[];
 
 /* What the fatbin has machine code for, ascending; of the last also PTX. */
 static const int32_t architectures[] = {HR_KERNEL_ARCHS};
@@ -32,6 +33,7 @@ static hr_status load_modules(hr__cuda_kernels *k, hr_error *err) {
     static const unsigned char *const images[HR__NMODULES] = {
         [HR__MODULE_SCATTER] = hr__fatbin_scatter,
         [HR__MODULE_STORE] = hr__fatbin_store,
+        [HR__MODULE_FILTERS] = hr__fatbin_filters,
         [HR__MODULE_LZ4] = hr__fatbin_lz4};
     static const struct {
         int module;
@@ -44,6 +46,8 @@ static hr_status load_modules(hr__cuda_kernels *k, hr_error *err) {
         {HR__MODULE_SCATTER, "hr_k_scatter_16_kernel"},
         {HR__MODULE_STORE, "hr_k_store_move_kernel"},
         {HR__MODULE_STORE, "hr_k_store_convert_kernel"},
+        {HR__MODULE_FILTERS, "hr_k_sum_kernel"},
+        {HR__MODULE_FILTERS, "hr_k_unpack_kernel"},
     };
     const hr__cuda_driver *cu = k->driver;
     for (size_t i = 0; i < HR__NMODULES; i++) {
@@ -163,6 +167,24 @@ static hr_status launch_tiles(hr__cuda_kernels *k, hr__stream s, int entry,
                           "launching a kernel", err);
 }
 
+static hr_status launch_filter(hr__cuda_kernels *k, hr__stream s, hr__kernel kernel,
+                               const void *params, hr_error *err) {
+    hr_k_filter filter = *(const hr_k_filter *)params;
+    if (filter.ntasks == 0) {
+        return HR_OK;
+    }
+    bool is_sum = kernel == HR__KERNEL_SUM;
+    uint32_t nblocks =
+        is_sum && filter.ntasks < k->max_blocks ? filter.ntasks : k->max_blocks;
+    void *arguments[] = {&filter};
+    return hr__cuda_check(
+        k->driver,
+        k->driver->launch(k->entries[is_sum ? HR__ENTRY_SUM : HR__ENTRY_UNPACK], nblocks,
+                          1, 1, is_sum ? HR_K_SUM_THREADS : HR_K_THREADS, 1, 1,
+                          is_sum ? HR_K_SUM_SHARED_NBYTES : 0, s, arguments, NULL),
+        "launching a filter", err);
+}
+
 static hr_status launch_team(const hr__cuda_kernels *k, hr__stream s, hr__kernel kernel,
                              const void *params, hr_error *err) {
     hr_k_decode decode = *(const hr_k_decode *)params;
@@ -192,6 +214,9 @@ hr_status hr__cuda_kernels_launch(hr__cuda_kernels *k, hr__stream s, hr__kernel 
         hr_k_store_batch b = *(const hr_k_store_batch *)params;
         HR__TRY(launch_tiles(k, s, HR__ENTRY_STORE_MOVE, b.nmoving, &b, err));
         return launch_tiles(k, s, HR__ENTRY_STORE_CONVERT, b.nconverting, &b, err);
+    }
+    if (kernel == HR__KERNEL_SUM || kernel == HR__KERNEL_UNPACK) {
+        return launch_filter(k, s, kernel, params, err);
     }
     if (kernel == HR__KERNEL_LZ4) {
         return launch_team(k, s, kernel, params, err);

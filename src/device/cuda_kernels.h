@@ -11,12 +11,20 @@
 #include "device/teams.h"
 
 /* Files of kernels, and their entries. */
-enum { HR__MODULE_SCATTER, HR__MODULE_STORE, HR__MODULE_LZ4, HR__NMODULES };
+enum {
+    HR__MODULE_SCATTER,
+    HR__MODULE_STORE,
+    HR__MODULE_FILTERS,
+    HR__MODULE_LZ4,
+    HR__NMODULES
+};
 
 enum {
     HR__ENTRY_SCATTER, /* of the narrowest items; wider ones follow */
     HR__ENTRY_STORE_MOVE = HR__ENTRY_SCATTER + 5,
     HR__ENTRY_STORE_CONVERT,
+    HR__ENTRY_SUM,
+    HR__ENTRY_UNPACK,
     HR__NENTRIES
 };
 

@@ -22,6 +22,8 @@ typedef enum hr__kernel {
     HR__KERNEL_SCATTER, /* hr_k_scatter */
     HR__KERNEL_FILL,    /* hr_k_fill */
     HR__KERNEL_STORE,   /* hr_k_store_batch */
+    HR__KERNEL_SUM,     /* hr_k_filter */
+    HR__KERNEL_UNPACK,  /* hr_k_filter */
     HR__KERNEL_LZ4,     /* hr_k_decode */
     HR__NKERNELS
 } hr__kernel;

@@ -164,3 +164,26 @@ hr_status hr__simt_memory_check_decode(const hr__simt_memory *m,
     }
     return HR_OK;
 }
+
+static hr_status check_filter(const hr__simt_memory *m, hr__kernel kernel,
+                              const hr_k_filter_task *t, hr_error *err) {
+    HR__TRY(
+        hr__simt_memory_check(m, t->dst, t->nitems * t->nbytes, "a filter's write", err));
+    if (kernel == HR__KERNEL_SUM || t->nitems == 0) {
+        return HR_OK;
+    }
+    uint64_t nbits = t->nitems * t->width;
+    return hr__simt_memory_check(m, t->src, nbits / 8 + (nbits % 8 != 0),
+                                 "a filter's read", err);
+}
+
+hr_status hr__simt_memory_check_filter(const hr__simt_memory *m, hr__kernel kernel,
+                                       const hr_k_filter *params, hr_error *err) {
+    const hr_k_filter_task *tasks = (const hr_k_filter_task *)(uintptr_t)params->tasks;
+    HR__TRY(hr__simt_memory_check(m, params->tasks, params->ntasks * sizeof *tasks,
+                                  "a filter's tasks", err));
+    for (uint32_t i = 0; i < params->ntasks; i++) {
+        HR__TRY(check_filter(m, kernel, &tasks[i], err));
+    }
+    return HR_OK;
+}

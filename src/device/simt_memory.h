@@ -47,5 +47,7 @@ hr_status hr__simt_memory_extent(const hr__simt_memory *m, const hr_k_dim *dims,
 
 hr_status hr__simt_memory_check_decode(const hr__simt_memory *m,
                                        const hr_k_decode *params, hr_error *err);
+hr_status hr__simt_memory_check_filter(const hr__simt_memory *m, hr__kernel kernel,
+                                       const hr_k_filter *params, hr_error *err);
 
 #endif

@@ -45,6 +45,7 @@ typedef struct task {
                 hr_k_scatter scatter;
                 hr_k_fill fill;
                 hr_k_store_batch store;
+                hr_k_filter filter;
                 hr_k_decode decode;
             } params;
         } launch;
@@ -98,12 +99,26 @@ static hr_status launch_team(hr__simt_queue *q, hr__kernel kernel,
     return HR_OK;
 }
 
+static hr_status launch_filter(hr__simt_queue *q, hr__kernel kernel,
+                               const hr_k_filter *params, hr_error *err) {
+    HR__TRY(hr__simt_memory_check_filter(&q->memory, kernel, params, err));
+    if (kernel == HR__KERNEL_UNPACK) {
+        hr__simt_run_unpack(params, MAX_BLOCKS, q->seed++);
+    } else if (params->ntasks > 0) {
+        hr__simt_run_sum(params, count_blocks(params->ntasks), q->seed++);
+    }
+    return HR_OK;
+}
+
 static hr_status launch(hr__simt_queue *q, hr__kernel kernel, const void *params,
                         hr_error *err) {
     if (kernel == HR__KERNEL_STORE) {
         HR__TRY(hr__simt_kstore_check(&q->memory, params, err));
         hr__simt_run_store(params, MAX_BLOCKS, q->seed++);
         return HR_OK;
+    }
+    if (kernel == HR__KERNEL_SUM || kernel == HR__KERNEL_UNPACK) {
+        return launch_filter(q, kernel, params, err);
     }
     return kernel == HR__KERNEL_LZ4 ? launch_team(q, kernel, params, err)
                                     : launch_scatter(q, kernel, params, err);
@@ -226,6 +241,10 @@ hr_status hr__simt_launch(hr__simt_queue *q, hr__simt_stream *s, hr__kernel kern
         break;
     case HR__KERNEL_STORE:
         t.as.launch.params.store = *(const hr_k_store_batch *)params;
+        break;
+    case HR__KERNEL_SUM:
+    case HR__KERNEL_UNPACK:
+        t.as.launch.params.filter = *(const hr_k_filter *)params;
         break;
     case HR__KERNEL_LZ4:
         t.as.launch.params.decode = *(const hr_k_decode *)params;

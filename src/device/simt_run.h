@@ -14,6 +14,8 @@ extern "C" {
 void hr__simt_run_tiles(const hr_k_tiles *tiles, uint32_t nblocks, uint64_t seed);
 void hr__simt_run_store(const hr_k_store_batch *batch, uint32_t max_blocks,
                         uint64_t seed);
+void hr__simt_run_sum(const hr_k_filter *filter, uint32_t nblocks, uint64_t seed);
+void hr__simt_run_unpack(const hr_k_filter *filter, uint32_t nblocks, uint64_t seed);
 /* team: a number in hr__teams. */
 void hr__simt_run_team(uint32_t team, const hr_k_decode *params, uint32_t nblocks,
                        uint64_t seed);

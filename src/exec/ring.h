@@ -18,7 +18,7 @@ typedef struct hr__twin {
     uint64_t pinned_nbytes, device_nbytes;
 } hr__twin;
 
-#define HR__SLOT_VECS 3
+#define HR__SLOT_VECS 4
 
 /* One slot. Its holder fills the pinned sides, queues copies and kernels on `stream`, and
  * gives the slot back; once `event` is past, `past` is called and the slot is idle. */

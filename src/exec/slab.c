@@ -147,14 +147,14 @@ static hr_status add_stores(hr__slab *slab, const hr__chunk *chunk,
     return HR_OK;
 }
 
-/* Where the decoded bytes can be made: at their destination, if that is all that would
- * be done with them. */
+/* Where the chunk's items can be made: at their destination, if that is all that would be
+ * done with them. */
 static hr__devptr final_place(const hr__slab *slab, const hr__chunk *chunk,
-                              const hr__kernel_chain *kernels, const hr__leaves *leaves) {
+                              const hr__kernel_chain *kernels) {
     const hr_dtype *from = &kernels->items;
     const hr__target *t = &slab->run->targets[chunk->uses->request];
-    if (!chunk->is_whole || leaves->stored || leaves->mode != HR__SHUFFLE_NONE ||
-        kernels->steps.n > 0 || t->steps != NULL || !hr__dtype_equal(from, &t->dtype)) {
+    if (!chunk->is_whole || kernels->steps.n > 0 || t->steps != NULL ||
+        !hr__dtype_equal(from, &t->dtype)) {
         return 0;
     }
     hr__copy copy;
@@ -171,11 +171,8 @@ static hr__devptr reserve_scratch(hr__slab *slab, uint64_t nbytes) {
     return p->device + at;
 }
 
-static hr_status push_leaves(hr__slab *slab, const hr__chunk *chunk,
-                             const hr__leaves *leaves, hr__devptr src, hr__devptr dst,
-                             hr_error *err) {
-    uint32_t status_index;
-    HR__TRY(hr__slab_push_chunk(slab, chunk, &status_index, err));
+static hr_status push_leaves(hr__slab *slab, const hr__leaves *leaves, hr__devptr src,
+                             hr__devptr dst, uint32_t status_index, hr_error *err) {
     const hr__leaf *items = leaves->leaves.items;
     for (size_t i = 0; i < leaves->leaves.n; i++) {
         const hr__leaf *l = &items[i];
@@ -195,33 +192,142 @@ static hr_status push_leaves(hr__slab *slab, const hr__chunk *chunk,
     return HR_OK;
 }
 
+/* What leaves make, in `place` or, where that is 0, in scratch; stored bytes stay where
+ * they are unless a place is given or they are shuffled, which is read best from aligned
+ * memory. */
+static hr_status decode_leaves(hr__slab *slab, const hr__leaves *leaves, uint64_t offset,
+                               uint32_t status_index, hr__decoded *decoded,
+                               hr_error *err) {
+    hr__devptr src = slab->slot->payload.device + offset;
+    if (leaves->stored && leaves->mode == HR__SHUFFLE_NONE) {
+        decoded->chunk = src + leaves->stored_at;
+        return HR_OK;
+    }
+    if (decoded->chunk == 0) {
+        decoded->chunk = reserve_scratch(slab, decoded->nbytes);
+    }
+    if (leaves->stored) {
+        hr_k_store copy = hr__slab_store_bytes(decoded->chunk, src + leaves->stored_at,
+                                               decoded->nbytes);
+        return hr__slab_push_store(slab, HR__SLAB_COPIES, &copy, err);
+    }
+    return push_leaves(slab, leaves, src, decoded->chunk, status_index, err);
+}
+
+/* Unless they already are: plain items of `to` in `place`. */
+static hr_status lay_out(hr__slab *slab, const hr_dtype *to, hr__devptr place,
+                         hr__decoded *decoded, hr_error *err) {
+    if (decoded->chunk == place) {
+        return HR_OK;
+    }
+    hr_k_store store;
+    HR__TRY(hr__slab_store_items(decoded, to, place, &store, err));
+    decoded->chunk = place;
+    decoded->mode = HR__SHUFFLE_NONE;
+    return hr__slab_push_store(slab, HR__SLAB_LAYOUTS, &store, err);
+}
+
+static hr_status push_sum(hr__slab *slab, const hr__stage *stage, hr__devptr place,
+                          hr__decoded *decoded, hr_error *err) {
+    HR__TRY(lay_out(slab, &stage->items, place, decoded, err));
+    hr_k_filter_task task = {.dst = place,
+                             .nitems = stage->nbytes / stage->items.itemsize,
+                             .nbytes = (uint32_t)stage->items.itemsize};
+    return hr__slab_push_filter(slab, stage->kind, &task, err);
+}
+
+static hr_status push_unpack(hr__slab *slab, const hr__stage *stage, hr__devptr place,
+                             uint32_t status_index, hr__decoded *decoded, hr_error *err) {
+    const hr_dtype bytes = hr__dtype(HR_KIND_UINT, 1);
+    decoded->from = &bytes;
+    if (decoded->mode != HR__SHUFFLE_NONE) {
+        HR__TRY(
+            lay_out(slab, &bytes, reserve_scratch(slab, decoded->nbytes), decoded, err));
+    }
+    hr_k_filter_task task = {.src = decoded->chunk + stage->packed_at,
+                             .dst = place,
+                             .nitems = stage->nbytes / stage->component_nbytes,
+                             .nbytes = stage->component_nbytes,
+                             .width = stage->width,
+                             .first_bit = stage->first_bit,
+                             .is_signed = stage->is_signed,
+                             .high_first = stage->high_first,
+                             .status_index = status_index};
+    if (stage->check_value >= 0) {
+        task.check = decoded->chunk + stage->check_at;
+        task.check_value = (uint32_t)stage->check_value;
+    }
+    return hr__slab_push_filter(slab, stage->kind, &task, err);
+}
+
+/* Leaves, then the stage. It needs its items aligned; a sum whose leaves make such items
+ * works where they lie. */
+static hr_status add_staged(hr__slab *slab, const hr__chunk *chunk,
+                            const hr__kernel_chain *kernels, const hr__leaves *leaves,
+                            uint64_t offset, hr__decoded *decoded, hr_error *err) {
+    const hr__stage *stage = &kernels->stage;
+    hr__devptr place = final_place(slab, chunk, kernels);
+    bool is_final = place != 0 && place % HR__SLAB_ALIGNMENT == 0;
+    uint32_t status_index;
+    if (!is_final) {
+        place = reserve_scratch(slab, stage->nbytes);
+    }
+    if (stage->kind == HR__STAGE_SUM && !leaves->stored &&
+        leaves->mode == HR__SHUFFLE_NONE &&
+        hr__dtype_equal(&kernels->laid, &stage->items)) {
+        decoded->chunk = place;
+    }
+    HR__TRY(hr__slab_push_chunk(slab, chunk, &status_index, err));
+    HR__TRY(decode_leaves(slab, leaves, offset, status_index, decoded, err));
+    HR__TRY(stage->kind == HR__STAGE_SUM
+                ? push_sum(slab, stage, place, decoded, err)
+                : push_unpack(slab, stage, place, status_index, decoded, err));
+    if (is_final) {
+        return HR_OK;
+    }
+    const hr__decoded staged = {.chunk = place,
+                                .nbytes = stage->nbytes,
+                                .typesize = 1,
+                                .block_nbytes = stage->nbytes,
+                                .from = &kernels->items,
+                                .steps = &kernels->steps};
+    return add_stores(slab, chunk, &staged, false, err);
+}
+
 hr_status hr__slab_add_leaves(hr__slab *slab, const hr__chunk *chunk,
                               const hr__kernel_chain *kernels, const hr__leaves *leaves,
                               uint64_t offset, hr_error *err) {
-    hr__devptr src = slab->slot->payload.device + offset;
     hr__decoded decoded = {.nbytes = kernels->laid_nbytes,
                            .mode = leaves->mode,
                            .typesize = leaves->typesize,
                            .block_nbytes = leaves->block_nbytes,
-                           .from = &kernels->items,
+                           .from = &kernels->laid,
                            .steps = &kernels->steps};
-    if (leaves->stored && leaves->mode == HR__SHUFFLE_NONE) {
-        decoded.chunk = src + leaves->stored_at;
-        return add_stores(slab, chunk, &decoded, false, err);
+    if (kernels->stage.kind != HR__STAGE_NONE) {
+        return add_staged(slab, chunk, kernels, leaves, offset, &decoded, err);
     }
-    decoded.chunk = final_place(slab, chunk, kernels, leaves);
-    bool is_final = decoded.chunk != 0;
-    if (!is_final) {
-        decoded.chunk = reserve_scratch(slab, decoded.nbytes);
+    bool is_final = !leaves->stored && leaves->mode == HR__SHUFFLE_NONE;
+    uint32_t status_index = 0;
+    decoded.chunk = is_final ? final_place(slab, chunk, kernels) : 0;
+    is_final = decoded.chunk != 0;
+    if (!leaves->stored) {
+        HR__TRY(hr__slab_push_chunk(slab, chunk, &status_index, err));
     }
-    if (leaves->stored) { /* shuffled: to aligned memory first */
-        hr_k_store copy =
-            hr__slab_store_bytes(decoded.chunk, src + leaves->stored_at, decoded.nbytes);
-        HR__TRY(hr__slab_push_store(slab, HR__SLAB_COPIES, &copy, err));
-    } else {
-        HR__TRY(push_leaves(slab, chunk, leaves, src, decoded.chunk, err));
-    }
+    HR__TRY(decode_leaves(slab, leaves, offset, status_index, &decoded, err));
     return is_final ? HR_OK : add_stores(slab, chunk, &decoded, false, err);
+}
+
+uint64_t hr__slab_scratch_need(const hr__kernel_chain *kernels) {
+    uint64_t laid = hr__slab_room(kernels->laid_nbytes), staged = 0, need;
+    if (kernels->stage.kind != HR__STAGE_NONE) { /* packed bits twice, if shuffled */
+        staged = hr__slab_room(kernels->stage.nbytes);
+        need = laid;
+    } else {
+        need = 0;
+    }
+    return hr__add_u64(laid, staged, &laid) && hr__add_u64(laid, need, &need)
+               ? need
+               : UINT64_MAX;
 }
 
 /* Kernels do not reverse the fields of structures: the host does, in the payload. */

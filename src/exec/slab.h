@@ -48,6 +48,8 @@ uint64_t hr__slab_lists_room(const struct hr__run *run, const hr__ring *ring,
 hr_status hr__slab_add_leaves(hr__slab *slab, const hr__chunk *chunk,
                               const hr__kernel_chain *kernels, const hr__leaves *leaves,
                               uint64_t offset, hr_error *err);
+/* Scratch that it may take. */
+uint64_t hr__slab_scratch_need(const hr__kernel_chain *kernels);
 /* Add a chunk whose decoded bytes begin at `offset` of the payload. */
 hr_status hr__slab_add_decoded(hr__slab *slab, const hr__chunk *chunk, uint64_t offset,
                                hr_error *err);

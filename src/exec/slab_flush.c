@@ -8,7 +8,7 @@
 #include "device/kstore.h"
 #include "exec/run.h"
 
-enum { CHUNKS = 0, TASKS, STORES }; /* the slot's vecs */
+enum { CHUNKS = 0, TASKS, FILTERS, STORES }; /* the slot's vecs */
 
 /* With a status word of its own. */
 typedef struct slab_chunk {
@@ -19,6 +19,11 @@ typedef struct slab_task {
     hr__leaf_format format;
     hr_k_task task;
 } slab_task;
+
+typedef struct slab_filter {
+    hr__stage_kind kind;
+    hr_k_filter_task task;
+} slab_filter;
 
 typedef struct slab_store {
     hr__slab_turn turn;
@@ -72,16 +77,28 @@ hr_status hr__slab_push_task(hr__slab *slab, hr__leaf_format format,
     return HR_OK;
 }
 
+hr_status hr__slab_push_filter(hr__slab *slab, hr__stage_kind kind,
+                               const hr_k_filter_task *task, hr_error *err) {
+    slab_filter *f = push(slab, FILTERS, sizeof *f, err);
+    if (f == NULL) {
+        return HR_ERR_MEMORY;
+    }
+    *f = (slab_filter){.kind = kind, .task = *task};
+    return HR_OK;
+}
+
 /* --- the tables that go up behind the payload --- */
 
 typedef struct tables {
     uint64_t tasks;                   /* hr_k_task, by format, longest first */
+    uint64_t sums, unpacks;           /* hr_k_filter_task */
     uint64_t stores[HR__SLAB_NTURNS]; /* hr_k_store_task */
     uint64_t tiles[HR__SLAB_NTURNS];  /* hr_k_store_tile */
     uint64_t zeros; /* counters, one per format; then the status words */
     uint64_t status;
     uint64_t nbytes;
     uint32_t ntasks[HR__NLEAF_FORMATS];
+    uint32_t nsums, nunpacks;
     uint32_t nstores[HR__SLAB_NTURNS];
     uint64_t ntiles[HR__SLAB_NTURNS];
     hr_k_store_batch batches[HR__SLAB_NTURNS];
@@ -106,7 +123,14 @@ static void lay_out(hr__slab *slab, tables *t) {
         t->nstores[stores[i].turn]++;
         t->ntiles[stores[i].turn] += stores[i].task.tiles.ntiles;
     }
+    const slab_filter *filters = vec_of(slab, FILTERS)->items;
+    for (size_t i = 0; i < vec_of(slab, FILTERS)->n; i++) {
+        t->nsums += filters[i].kind == HR__STAGE_SUM;
+        t->nunpacks += filters[i].kind == HR__STAGE_UNPACK;
+    }
     t->tasks = place(t, ntasks * sizeof(hr_k_task));
+    t->sums = place(t, t->nsums * sizeof(hr_k_filter_task));
+    t->unpacks = place(t, t->nunpacks * sizeof(hr_k_filter_task));
     for (int turn = 0; turn < HR__SLAB_NTURNS; turn++) {
         t->stores[turn] = place(t, t->nstores[turn] * sizeof(hr_k_store_task));
         t->tiles[turn] = place(t, t->ntiles[turn] * sizeof(hr_k_store_tile));
@@ -126,6 +150,15 @@ static int longest_first(const void *a, const void *b) {
     return (nx < ny) - (nx > ny);
 }
 
+static void fill_filters(hr__slab *slab, const tables *t, uint8_t *base) {
+    const slab_filter *filters = vec_of(slab, FILTERS)->items;
+    hr_k_filter_task *sums = (hr_k_filter_task *)(base + t->sums);
+    hr_k_filter_task *unpacks = (hr_k_filter_task *)(base + t->unpacks);
+    for (size_t i = 0; i < vec_of(slab, FILTERS)->n; i++) {
+        *(filters[i].kind == HR__STAGE_SUM ? sums++ : unpacks++) = filters[i].task;
+    }
+}
+
 static hr_status fill_tables(hr__slab *slab, tables *t, hr_error *err) {
     uint8_t *base = slab->slot->tables.pinned;
     slab_task *tasks = vec_of(slab, TASKS)->items;
@@ -138,6 +171,7 @@ static hr_status fill_tables(hr__slab *slab, tables *t, hr_error *err) {
     for (size_t i = 0; i < ntasks; i++) {
         out[i] = tasks[i].task;
     }
+    fill_filters(slab, t, base);
     uint32_t at[HR__SLAB_NTURNS] = {0};
     for (size_t i = 0; i < vec_of(slab, STORES)->n; i++) {
         hr__slab_turn turn = stores[i].turn;
@@ -195,6 +229,21 @@ static hr_status launch_leaves(hr__slab *slab, const tables *t, hr_error *err) {
     return HR_OK;
 }
 
+static hr_status launch_filters(hr__slab *slab, const tables *t, hr_error *err) {
+    hr__device *d = slab->ring->device;
+    hr__devptr base = slab->slot->tables.device;
+    hr_k_filter filter = {
+        .tasks = base + t->sums, .status = base + t->status, .ntasks = t->nsums};
+    if (t->nsums > 0) {
+        HR__TRY(d->ops->launch(d, slab->slot->stream, HR__KERNEL_SUM, &filter, err));
+    }
+    filter.tasks = base + t->unpacks;
+    filter.ntasks = t->nunpacks;
+    return t->nunpacks == 0
+               ? HR_OK
+               : d->ops->launch(d, slab->slot->stream, HR__KERNEL_UNPACK, &filter, err);
+}
+
 static hr_status send(hr__slab *slab, tables *t, hr_error *err) {
     hr__device *d = slab->ring->device;
     hr__ring_slot *slot = slab->slot;
@@ -214,6 +263,8 @@ static hr_status send(hr__slab *slab, tables *t, hr_error *err) {
     atomic_fetch_add(&run->copied_nbytes, slab->used + t->nbytes);
     HR__TRY(launch_stores(slab, t, HR__SLAB_COPIES, err));
     HR__TRY(launch_leaves(slab, t, err));
+    HR__TRY(launch_stores(slab, t, HR__SLAB_LAYOUTS, err));
+    HR__TRY(launch_filters(slab, t, err));
     HR__TRY(launch_stores(slab, t, HR__SLAB_STORES, err));
     uint64_t status_nbytes = vec_of(slab, CHUNKS)->n * sizeof(uint64_t);
     if (status_nbytes == 0) {
@@ -240,9 +291,20 @@ static const char *reason_of(uint64_t status) {
     }
 }
 
+static void report_padding(hr__run *run, const hr__chunk *chunk) {
+    hr_error err = HR_ERROR_INIT;
+    (void)hr__fail(&err, HR_ERR_DATA, "packed bits are not as many as the elements");
+    hr__error_add_codec(&err, "packbits");
+    hr__run_report(run, chunk, &err);
+}
+
 static void report_chunk(hr__run *run, const hr__chunk *chunk, uint64_t status) {
     const hr__chain *chain = &chunk->object->array->chain;
     hr_error err = HR_ERROR_INIT;
+    if (status >> 32 == HR_K_BAD_PADDING) {
+        report_padding(run, chunk);
+        return;
+    }
     (void)hr__fail(&err, HR_ERR_DATA, "compressed stream %s, near its byte %" PRIu32,
                    reason_of(status), (uint32_t)status);
     hr__error_add_codec(&err, chain->codecs[chain->ncodecs - 1].name);

@@ -5,9 +5,11 @@
 #include "cuda/kernel_abi.h"
 #include "exec/slab.h"
 
-/* Copies come before the decoding of leaves, stores after it. */
+/* Copies come before the decoding of leaves, layouts after it, then filters, then stores.
+ */
 typedef enum hr__slab_turn {
     HR__SLAB_COPIES = 0,
+    HR__SLAB_LAYOUTS,
     HR__SLAB_STORES,
     HR__SLAB_NTURNS
 } hr__slab_turn;
@@ -19,6 +21,9 @@ hr_status hr__slab_push_chunk(hr__slab *slab, const hr__chunk *chunk,
                               uint32_t *status_index, hr_error *err);
 hr_status hr__slab_push_task(hr__slab *slab, hr__leaf_format format,
                              const hr_k_task *task, hr_error *err);
+
+hr_status hr__slab_push_filter(hr__slab *slab, hr__stage_kind kind,
+                               const hr_k_filter_task *task, hr_error *err);
 
 /* Queue everything on the slot's stream and give the slot back; the slab ends with it.
  * Failures go to the requests of the chunks. */

@@ -35,6 +35,14 @@ static const uint32_t shuffles[] = {[HR__SHUFFLE_NONE] = HR_K_PLAIN,
                                     [HR__SHUFFLE_BYTES] = HR_K_BYTES_SHUFFLED,
                                     [HR__SHUFFLE_BITS] = HR_K_BITS_SHUFFLED};
 
+static void set_source(hr_k_store *store, const hr__decoded *decoded) {
+    store->chunk = decoded->chunk;
+    store->chunk_nbytes = decoded->nbytes;
+    store->block_nbytes = decoded->block_nbytes;
+    store->shuffle = shuffles[decoded->mode];
+    store->typesize = decoded->typesize;
+}
+
 hr_status hr__slab_store(hr__slab *slab, const hr__use *use, const hr__decoded *decoded,
                          hr_k_store *store, hr_error *err) {
     const hr__target *t = &slab->run->targets[use->request];
@@ -53,14 +61,27 @@ hr_status hr__slab_store(hr__slab *slab, const hr__use *use, const hr__decoded *
         return hr__fail(err, HR_ERR_UNSUPPORTED,
                         "no kernel brings these items into device memory");
     }
-    store->chunk = decoded->chunk;
-    store->chunk_nbytes = decoded->nbytes;
-    store->block_nbytes = decoded->block_nbytes;
-    store->shuffle = shuffles[decoded->mode];
-    store->typesize = decoded->typesize;
+    set_source(store, decoded);
     store->copy.src = (uint64_t)copy.src_offset;
     store->copy.dst = (uint64_t)(uintptr_t)t->data + (uint64_t)copy.dst_offset;
     set_loops(slab, &copy, &store->copy);
+    return HR_OK;
+}
+
+hr_status hr__slab_store_items(const hr__decoded *decoded, const hr_dtype *to,
+                               hr__devptr dst, hr_k_store *store, hr_error *err) {
+    uint64_t nitems = decoded->nbytes / decoded->from->itemsize;
+    if (!hr__kstore_begin(store, decoded->from) ||
+        !hr__kstore_end(store, decoded->from, to)) {
+        return hr__fail(err, HR_ERR_UNSUPPORTED, "no kernel lays out these items");
+    }
+    set_source(store, decoded);
+    store->copy.dst = dst;
+    store->copy.nitems = nitems;
+    store->copy.ndim = 1;
+    store->copy.dims[0] = (hr_k_dim){.n = nitems,
+                                     .src_step = (int64_t)decoded->from->itemsize,
+                                     .dst_step = (int64_t)to->itemsize};
     return HR_OK;
 }
 

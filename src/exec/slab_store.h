@@ -21,6 +21,10 @@ typedef struct hr__decoded {
 hr_status hr__slab_store(hr__slab *slab, const hr__use *use, const hr__decoded *decoded,
                          hr_k_store *store, hr_error *err);
 
+/* Bring all decoded items to items of `to`, one after the other from dst on. */
+hr_status hr__slab_store_items(const hr__decoded *decoded, const hr_dtype *to,
+                               hr__devptr dst, hr_k_store *store, hr_error *err);
+
 /* Copy nbytes of device memory as they are. */
 hr_k_store hr__slab_store_bytes(hr__devptr dst, hr__devptr src, uint64_t nbytes);
 

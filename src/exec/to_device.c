@@ -102,7 +102,7 @@ static hr_status range_need(const hr__run *run, const hr__kernel_chain *kernels,
     uint64_t payload = hr__slab_room(range->nbytes);
     bool fits = true;
     for (const hr__chunk *c = range->chunks; c != NULL && fits; c = c->next) {
-        fits = hr__add_u64(scratch, hr__slab_room(kernels->laid_nbytes), &scratch) &&
+        fits = hr__add_u64(scratch, hr__slab_scratch_need(kernels), &scratch) &&
                hr__add_u64(payload, hr__slab_lists_room(run, ring, c), &payload);
     }
     if (!fits) {

@@ -22,6 +22,7 @@ typedef struct world {
     hr_error err;
     uint64_t random;
     bool is_strict;
+    int first_byte, last_byte; /* of a chunk, −1: any */
 } world;
 
 static uint64_t next(world *w) {
@@ -57,6 +58,12 @@ static hr_node *make_array(world *w, const char *meta, const char *const *keys,
     assert_non_null(bytes);
     for (int i = 0; i < (has_second ? 2 : 1); i++) {
         make_bytes(w, bytes, encoded_nbytes, itemsize);
+        if (w->first_byte >= 0) {
+            bytes[0] = (uint8_t)w->first_byte;
+        }
+        if (w->last_byte >= 0) {
+            bytes[encoded_nbytes - 1] = (uint8_t)w->last_byte;
+        }
         put(w->store, keys[i], bytes, encoded_nbytes);
     }
     free(bytes);
@@ -75,7 +82,7 @@ static void read_array(world *w, hr_node *node, const char *dtype,
     hr_read_options o = HR_READ_OPTIONS_INIT;
     o.strict = device != HR_DEVICE_CPU && w->is_strict;
     r.packing = packing;
-    r.dst.device.type = device;
+    r.dst.device.type = (int32_t)device;
     r.allow_cast = packing == NULL;
     assert_int_equal(hr_dtype_parse(dtype, &r.dst.dtype, &w->err), HR_OK);
     assert_true(r.dst.dtype.itemsize * (uint64_t)shape[0] * (uint64_t)shape[1] <= nbytes);
@@ -166,6 +173,17 @@ static void v2_filters(void **state) {
          2 * N, 2},
         {"<f8", FIXED("<f8", "<i2", "10", "3") ",{\"id\":\"shuffle\",\"elementsize\":2}",
          2 * N, 2},
+#define DELTA(dtype, astype)                                                             \
+    "{\"id\":\"delta\",\"dtype\":\"" dtype "\",\"astype\":\"" astype "\"}"
+        {"<i4", DELTA("<i4", "<i4"), 4 * N, 4},
+        {"|u1", DELTA("|u1", "|u1"), N, 1},
+        {"|i1", DELTA("|i1", "|i1") ",{\"id\":\"shuffle\",\"elementsize\":1}", N, 1},
+        {"<u2", DELTA("<u2", "<u2") ",{\"id\":\"shuffle\",\"elementsize\":2}", 2 * N, 2},
+        {"<i8", DELTA("<i8", "<i2"), 2 * N, 2},
+        {"<u8", DELTA("<u8", "<u8"), 8 * N, 8},
+        {">i4", DELTA(">i4", ">i2"), 2 * N, 2},
+        {"<i4", DELTA("<i4", "<f4"), 4 * N, 4},
+        {"<f4", FIXED("<f4", "<i4", "10", "3") "," DELTA("<i4", "<i1"), N, 1},
         {"<f4", "{\"id\":\"bitround\",\"keepbits\":8}", 4 * N, 4},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -173,9 +191,46 @@ static void v2_filters(void **state) {
     }
 }
 
+static void v2_packed_bits(void **state) {
+    world *w = *state;
+    static const v2_case c = {"|b1", "{\"id\":\"packbits\"}", 1 + (N + 7) / 8, 1};
+    w->first_byte = 8 * ((N + 7) / 8) - N;
+    check_v2(w, &c);
+}
+
+/* One chunk that is made where it goes. */
+static void a_whole_chunk_is_summed_in_place(void **state) {
+    world *w = *state;
+    static const int64_t shape[] = {N};
+    static const char *const keys[] = {"a/0"};
+    char meta[512];
+    (void)snprintf(meta, sizeof meta,
+                   "{\"zarr_format\":2,\"shape\":[%d],\"chunks\":[%d],\"dtype\":\"<i4\","
+                   "\"compressor\":null,\"fill_value\":0,\"order\":\"C\",\"filters\":["
+                   "{\"id\":\"delta\",\"dtype\":\"<i4\",\"astype\":\"<i2\"}]}",
+                   N, N);
+    hr_node *node = make_array(w, meta, keys, (size_t)2 * N, 2, false);
+    for (size_t shift = 0; shift < 20; shift += 4) { /* aligned, and not */
+        static _Alignas(16) uint8_t out[2][4 * N + 32];
+        for (int i = 0; i < 2; i++) {
+            memset(out[i], 0x5A, sizeof out[i]);
+            hr_request r = request(node, out[i] + shift, 1, shape);
+            r.dst.device.type = (int32_t)(i == 0 ? HR_DEVICE_CPU : HR_DEVICE_SIMT);
+            hr_batch *batch = NULL;
+            assert_int_equal(
+                hr_read_submit(w->context, &r, 1, NULL, NULL, &batch, &w->err), HR_OK);
+            assert_int_equal(hr_batch_wait(batch, -1, &w->err), HR_OK);
+            hr_batch_unref(batch);
+        }
+        assert_memory_equal(out[0], out[1], sizeof out[0]);
+    }
+    hr_node_unref(node);
+}
+
 typedef struct v3_case {
     const char *dtype, *own, *codecs, *fill;
     size_t encoded_nbytes, itemsize;
+    int first_byte, last_byte; /* 0: any */
 } v3_case;
 
 static void v3_filters(void **state) {
@@ -185,20 +240,40 @@ static void v3_filters(void **state) {
 #define BYTES(order) CODEC("bytes", "\"endian\":\"" order "\"")
         {"float32", "<f4",
          CODEC("scale_offset", "\"scale\":0.3,\"offset\":7") "," BYTES("little"), "1.5",
-         4 * N, 4},
+         4 * N, 4, 0, 0},
         {"float16", "<f2",
          CODEC("scale_offset", "\"scale\":3,\"offset\":0.25") "," BYTES("big"), "1.5",
-         2 * N, 2},
+         2 * N, 2, 0, 0},
         {"bfloat16", "bfloat16",
          CODEC("scale_offset", "\"scale\":3,\"offset\":0.25") "," BYTES("little"), "1.5",
-         2 * N, 2},
+         2 * N, 2, 0, 0},
         {"float64", "<f8",
-         CODEC("cast_value", "\"data_type\":\"int16\"") "," BYTES("big"), "3", 2 * N, 2},
+         CODEC("cast_value", "\"data_type\":\"int16\"") "," BYTES("big"), "3", 2 * N, 2,
+         0, 0},
         {"float64", "<f8",
          CODEC("scale_offset", "\"scale\":10,\"offset\":2") "," CODEC(
              "cast_value", "\"data_type\":\"float32\"") "," BYTES("little"),
-         "3", 4 * N, 4},
-        {"float32", "<f4", BYTES("big"), "\"NaN\"", 4 * N, 4},
+         "3", 4 * N, 4, 0, 0},
+        {"float32", "<f4", BYTES("big"), "\"NaN\"", 4 * N, 4, 0, 0},
+        {"int32", "<i4", CODEC("numcodecs.delta", "\"dtype\":\"<i4\"") "," BYTES("big"),
+         "1", 4 * N, 4, 0, 0},
+#define NBYTES(bits) (((bits)*N + 7) / 8)
+#define PACKBITS(first, last)                                                            \
+    CODEC("packbits", "\"first_bit\":" first ",\"last_bit\":" last)
+        {"bool", "|b1", CODEC("packbits", ""), "true", NBYTES(1), 1, 0, 0},
+        {"bool", "|b1", CODEC("packbits", "\"padding_encoding\":\"first_byte\""), "true",
+         NBYTES(1) + 1, 1, 8 * NBYTES(1) - N, 0},
+        {"int16", "<i2",
+         CODEC("packbits", "\"padding_encoding\":\"last_byte\",\"first_"
+                           "bit\":3,\"last_bit\":9"),
+         "1", NBYTES(7) + 1, 1, 0, 8 * NBYTES(7) - 7 * N},
+        {"uint8", "|u1", PACKBITS("2", "2"), "1", NBYTES(1), 1, 0, 0},
+        {"int8", "|i1", PACKBITS("0", "0"), "1", NBYTES(1), 1, 0, 0},
+        {"uint64", "<u8", PACKBITS("0", "63"), "1", NBYTES(64), 1, 0, 0},
+        {"int64", "<i8", PACKBITS("1", "63"), "1", NBYTES(63), 1, 0, 0},
+        {"uint32", "<u4", PACKBITS("5", "28"), "1", NBYTES(24), 1, 0, 0},
+        {"float32", "<f4", PACKBITS("16", "31"), "1", NBYTES(16), 1, 0, 0},
+        {"complex64", "<c8", PACKBITS("9", "31"), "[1,0]", NBYTES(46), 1, 0, 0},
     };
     world *w = *state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -211,11 +286,40 @@ static void v3_filters(void **state) {
             "[%s],\"fill_value\":%s,\"attributes\":{}}",
             ROWS, 2 * COLS - 1, cases[i].dtype, ROWS, COLS, cases[i].codecs,
             cases[i].fill);
+        w->first_byte = cases[i].first_byte > 0 ? cases[i].first_byte : -1;
+        w->last_byte = cases[i].last_byte > 0 ? cases[i].last_byte : -1;
         hr_node *node =
             make_array(w, meta, keys, cases[i].encoded_nbytes, cases[i].itemsize, true);
         assert_same(w, node, cases[i].own);
         hr_node_unref(node);
     }
+}
+
+static void wrong_padding_is_an_error(void **state) {
+    world *w = *state;
+    static const char *const keys[] = {"a/0.0", "a/0.1"};
+    static const int64_t shape[] = {ROWS, 2 * COLS - 1};
+    char meta[512];
+    (void)snprintf(meta, sizeof meta,
+                   "{\"zarr_format\":2,\"shape\":[%d,%d],\"chunks\":[%d,%d],\"dtype\":"
+                   "\"|b1\",\"compressor\":null,\"fill_value\":false,\"order\":\"C\","
+                   "\"filters\":[{\"id\":\"packbits\"}]}",
+                   ROWS, 2 * COLS - 1, ROWS, COLS);
+    w->first_byte = 0;
+    hr_node *node = make_array(w, meta, keys, 1 + (N + 7) / 8, 1, true);
+    uint8_t *out = malloc(OUT_NBYTES);
+    hr_request r = request(node, out, 2, shape);
+    r.dst.dtype = (hr_dtype){.kind = HR_KIND_BOOL, .itemsize = 1};
+    for (int i = 0; i < 2; i++) {
+        hr_batch *batch = NULL;
+        r.dst.device.type = (int32_t)(i == 0 ? HR_DEVICE_CPU : HR_DEVICE_SIMT);
+        assert_int_equal(hr_read_submit(w->context, &r, 1, NULL, NULL, &batch, &w->err),
+                         HR_OK);
+        assert_int_equal(hr_batch_wait(batch, -1, &w->err), HR_ERR_DATA);
+        hr_batch_unref(batch);
+    }
+    free(out);
+    hr_node_unref(node);
 }
 
 /* An array of raw items; without its second chunk there is fill. */
@@ -357,6 +461,7 @@ static int setup(void **state) {
     assert_non_null(w);
     w->err = HR_ERROR_INIT;
     w->is_strict = true;
+    w->first_byte = w->last_byte = -1;
     w->random = 0x9E3779B97F4A7C15;
     assert_int_equal(hr_context_create(NULL, &w->context, &w->err), HR_OK);
     assert_int_equal(hr_store_create_memory(w->context, &w->store, &w->err), HR_OK);
@@ -383,6 +488,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(v2_filters, setup, teardown),
         cmocka_unit_test_setup_teardown(v3_filters, setup, teardown),
+        cmocka_unit_test_setup_teardown(v2_packed_bits, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_whole_chunk_is_summed_in_place, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(wrong_padding_is_an_error, setup, teardown),
         cmocka_unit_test_setup_teardown(packed_shorts_become_floats_and_nan, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(packing_is_the_same_on_a_device, setup, teardown),

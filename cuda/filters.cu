@@ -1,0 +1,298 @@
+/* Filters that are not element by element: running sums and packed bits.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "kernel_abi.h"
+#include "simt.h"
+
+static __device__ __forceinline__ const hr_k_filter_task *find_task(const hr_k_filter &p,
+                                                                    uint32_t i) {
+    const hr_k_filter_task *tasks = (const hr_k_filter_task *)p.tasks;
+#ifdef __CUDACC__
+    __builtin_assume(__isGlobal(tasks));
+#endif
+    return tasks + i;
+}
+
+/* Slots of 16 bytes; of the last one just what belongs to the items. */
+static __device__ __forceinline__ hr_u128 load_slot(uint64_t at, uint64_t end) {
+    hr_u128 slot = {};
+    if (at + 16 <= end) {
+        slot = *hr_global<const hr_u128>(at);
+    } else if (at < end) {
+        HR_UNROLL
+        for (uint32_t k = 0; k < 16; k++) {
+            if (at + k < end) {
+                slot.word[k / 4] |= (uint32_t)*hr_global<const uint8_t>(at + k)
+                                    << 8 * (k % 4);
+            }
+        }
+    }
+    return slot;
+}
+
+static __device__ __forceinline__ void store_slot(uint64_t at, uint64_t end,
+                                                  const hr_u128 &slot) {
+    if (at + 16 <= end) {
+        *hr_global<hr_u128>(at) = slot;
+    } else if (at < end) {
+        HR_UNROLL
+        for (uint32_t k = 0; k < 16; k++) {
+            if (at + k < end) {
+                *hr_global<uint8_t>(at + k) = (uint8_t)(slot.word[k / 4] >> 8 * (k % 4));
+            }
+        }
+    }
+}
+
+/* --- running sums --- */
+
+/* Of all bytes, or halves, of two words. */
+template <uint32_t NBYTES>
+static __device__ __forceinline__ uint32_t add_parts(uint32_t a, uint32_t b) {
+    constexpr uint32_t TOP = NBYTES == 1 ? 0x80808080 : 0x80008000;
+    return ((a & ~TOP) + (b & ~TOP)) ^ ((a ^ b) & TOP);
+}
+
+/* A number of NBYTES in every part of a word. */
+template <uint32_t NBYTES>
+static __device__ __forceinline__ uint32_t repeat(uint32_t number) {
+    return NBYTES == 1   ? (number & 0xFF) * 0x01010101
+           : NBYTES == 2 ? (number & 0xFFFF) * 0x00010001
+                         : number;
+}
+
+template <uint32_t NBYTES>
+static __device__ __forceinline__ uint32_t add_words(uint32_t a, uint32_t b) {
+    if constexpr (NBYTES < 4) {
+        return add_parts<NBYTES>(a, b);
+    } else {
+        return a + b;
+    }
+}
+
+/* Sums of items of NBYTES; what is above an item's bits does not matter. */
+template <uint32_t NBYTES> struct hr_sums {
+    typedef uint32_t sum;
+
+    /* The slot's items become running sums, whose last is returned. */
+    static __device__ __forceinline__ uint32_t run(hr_u128 *slot) {
+        uint32_t carry = 0;
+        HR_UNROLL
+        for (uint32_t i = 0; i < 4; i++) {
+            uint32_t w = slot->word[i];
+            if (NBYTES <= 1) {
+                w = add_words<NBYTES>(w, w << 8);
+            }
+            if (NBYTES <= 2) {
+                w = add_words<NBYTES>(w, w << 16);
+            }
+            w = add_words<NBYTES>(w, repeat<NBYTES>(carry));
+            carry = w >> (32 - 8 * NBYTES);
+            slot->word[i] = w;
+        }
+        return carry;
+    }
+    static __device__ __forceinline__ void add(hr_u128 *slot, uint32_t before) {
+        const uint32_t all = repeat<NBYTES>(before);
+        HR_UNROLL
+        for (uint32_t i = 0; i < 4; i++) {
+            slot->word[i] = add_words<NBYTES>(slot->word[i], all);
+        }
+    }
+};
+
+static __device__ __forceinline__ uint64_t join(uint32_t low, uint32_t high) {
+    return (uint64_t)high << 32 | low;
+}
+
+template <> struct hr_sums<8> {
+    typedef uint64_t sum;
+
+    static __device__ __forceinline__ uint64_t run(hr_u128 *slot) {
+        uint32_t *w = slot->word;
+        const uint64_t last = join(w[0], w[1]) + join(w[2], w[3]);
+        w[2] = (uint32_t)last;
+        w[3] = (uint32_t)(last >> 32);
+        return last;
+    }
+    static __device__ __forceinline__ void add(hr_u128 *slot, uint64_t before) {
+        uint32_t *w = slot->word;
+        const uint64_t a = join(w[0], w[1]) + before, b = join(w[2], w[3]) + before;
+        w[0] = (uint32_t)a;
+        w[1] = (uint32_t)(a >> 32);
+        w[2] = (uint32_t)b;
+        w[3] = (uint32_t)(b >> 32);
+    }
+};
+
+/* Over the lanes up to this one. */
+template <class Sum>
+static __device__ __forceinline__ Sum sum_lanes(Sum value, uint32_t lane) {
+    HR_UNROLL
+    for (uint32_t d = 1; d < 32; d <<= 1) {
+        const Sum below = __shfl_up_sync(0xFFFFFFFF, value, d);
+        value += lane >= d ? below : 0;
+    }
+    return value;
+}
+
+/* A block goes through the items slot by slot: a thread's slot, its warp, the block, and
+ * what came before. The next slots are on their way meanwhile. Two rooms for the warps'
+ * sums take turns, so that one barrier a turn is enough. */
+template <uint32_t NBYTES>
+static __device__ __forceinline__ void sum_items(const hr_k_filter_task &t) {
+    typedef typename hr_sums<NBYTES>::sum Sum;
+    constexpr uint32_t NWARPS = HR_K_SUM_THREADS / 32;
+    constexpr uint64_t TURN = HR_K_SUM_THREADS * 16;
+    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const uint64_t end = t.dst + t.nitems * NBYTES;
+    Sum *room = (Sum *)hr_shared();
+    Sum before = 0;
+    uint64_t at = t.dst + threadIdx.x * 16;
+    hr_u128 slot = load_slot(at, end);
+    HR_NO_UNROLL
+    for (uint64_t turn = t.dst; turn < end; turn += TURN) {
+        const hr_u128 next = load_slot(at + TURN, end);
+        const Sum own = hr_sums<NBYTES>::run(&slot);
+        const Sum up_to = sum_lanes(own, lane);
+        if (lane == 31) {
+            room[warp] = up_to;
+        }
+        __syncthreads();
+        const Sum warps = sum_lanes(lane < NWARPS ? room[lane] : 0, lane);
+        const Sum all = __shfl_sync(0xFFFFFFFF, warps, NWARPS - 1);
+        const Sum lower = __shfl_sync(0xFFFFFFFF, warps, warp == 0 ? 0 : warp - 1);
+        hr_sums<NBYTES>::add(&slot, before + (warp == 0 ? 0 : lower) + (up_to - own));
+        store_slot(at, end, slot);
+        before += all;
+        room = (Sum *)hr_shared() + (room == (Sum *)hr_shared() ? NWARPS : 0);
+        at += TURN;
+        slot = next;
+    }
+    __syncthreads(); /* the next task begins with the first room */
+}
+
+extern "C" __global__ void __launch_bounds__(HR_K_SUM_THREADS)
+    hr_k_sum_kernel(const __grid_constant__ hr_k_filter p) {
+    HR_NO_UNROLL
+    for (uint32_t i = blockIdx.x; i < p.ntasks; i += gridDim.x) {
+        const hr_k_filter_task &t = *find_task(p, i);
+        switch (t.nbytes) {
+        case 1:
+            sum_items<1>(t);
+            break;
+        case 2:
+            sum_items<2>(t);
+            break;
+        case 4:
+            sum_items<4>(t);
+            break;
+        default:
+            sum_items<8>(t);
+            break;
+        }
+    }
+}
+
+/* --- packed bits --- */
+
+/* Four bits as four bytes: the lowest first, or the highest. */
+static __device__ __forceinline__ uint32_t spread_bits(uint32_t bits, bool high_first) {
+    bits &= 0xF;
+    if (high_first) {
+        return (bits & 1) << 24 | (bits & 2) << 15 | (bits & 4) << 6 | bits >> 3;
+    }
+    return (bits & 1) | (bits & 2) << 7 | (bits & 4) << 14 | (bits & 8) << 21;
+}
+
+/* 16 components of one bit in a byte each: two bytes of the source, of which the second
+ * may not exist. */
+static __device__ __forceinline__ hr_u128 unpack_bools(const hr_k_filter_task &t,
+                                                       uint64_t first) {
+    const uint64_t src = t.src + first / 8;
+    const bool is_high_first = t.high_first != 0;
+    uint32_t bytes = *hr_global<const uint8_t>(src);
+    if (first + 8 < t.nitems) {
+        bytes |= (uint32_t)*hr_global<const uint8_t>(src + 1) << 8;
+    }
+    hr_u128 slot;
+    HR_UNROLL
+    for (uint32_t i = 0; i < 4; i++) {
+        const uint32_t byte = bytes >> i / 2 * 8;
+        const bool is_upper = (i % 2 == 0) == is_high_first;
+        slot.word[i] = spread_bits(is_upper ? byte >> 4 : byte, is_high_first)
+                       << t.first_bit;
+    }
+    return slot;
+}
+
+/* One component. */
+static __device__ __forceinline__ uint64_t take_bits(const hr_k_filter_task &t,
+                                                     uint64_t i) {
+    const uint64_t at = i * t.width, src = t.src + at / 8;
+    const uint32_t shift = (uint32_t)(at % 8), nbits = shift + t.width;
+    uint64_t bits = 0;
+    HR_NO_UNROLL
+    for (uint32_t k = 0; k < nbits; k += 8) {
+        const uint64_t byte = *hr_global<const uint8_t>(src + k / 8);
+        bits |= k < shift ? byte >> (shift - k) : byte << (k - shift);
+    }
+    if (t.width < 64) {
+        const uint32_t spare = 64 - t.width;
+        bits <<= spare;
+        bits = t.is_signed ? (uint64_t)((int64_t)bits >> spare) : bits >> spare;
+    }
+    return bits << t.first_bit;
+}
+
+static __device__ __forceinline__ hr_u128 unpack_any(const hr_k_filter_task &t,
+                                                     uint64_t first, uint32_t n) {
+    hr_u128 slot = {};
+    const uint32_t nbits = 8 * t.nbytes;
+    HR_NO_UNROLL
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t bits = first + i < t.nitems ? take_bits(t, first + i) : 0;
+        const uint64_t kept = nbits == 64 ? bits : bits & (((uint64_t)1 << nbits) - 1);
+        const uint32_t at = i * nbits;
+        HR_UNROLL
+        for (uint32_t w = 0; w < 4; w++) {
+            slot.word[w] |= at / 32 == w ? (uint32_t)kept << at % 32 : 0;
+            slot.word[w] |= nbits == 64 && at / 32 + 1 == w ? (uint32_t)(kept >> 32) : 0;
+        }
+    }
+    return slot;
+}
+
+static __device__ __forceinline__ void check_padding(const hr_k_filter &p,
+                                                     const hr_k_filter_task &t) {
+    if (t.check != 0 && *hr_global<const uint8_t>(t.check) != t.check_value) {
+        uint64_t *status = (uint64_t *)p.status + t.status_index;
+        (void)hr_atomic_max(status, (uint64_t)HR_K_BAD_PADDING << 32);
+    }
+}
+
+/* Blocks take tiles of the tasks in turns, whichever task these are of. */
+extern "C" __global__ void __launch_bounds__(HR_K_THREADS)
+    hr_k_unpack_kernel(const __grid_constant__ hr_k_filter p) {
+    constexpr uint64_t TILE = HR_K_THREADS * 16;
+    uint64_t tile = blockIdx.x;
+    HR_NO_UNROLL
+    for (uint32_t i = 0; i < p.ntasks; i++) {
+        const hr_k_filter_task &t = *find_task(p, i);
+        const uint64_t nbytes = t.nitems * t.nbytes, ntiles = (nbytes + TILE - 1) / TILE;
+        const uint32_t n = 16 / t.nbytes;
+        const bool is_bool = t.width == 1 && t.nbytes == 1 && !t.is_signed;
+        if (tile == 0 && threadIdx.x == 0) {
+            check_padding(p, t);
+        }
+        HR_NO_UNROLL
+        for (; tile < ntiles; tile += gridDim.x) {
+            const uint64_t at = tile * TILE + threadIdx.x * 16;
+            if (at < nbytes) {
+                const uint64_t first = at / t.nbytes;
+                store_slot(t.dst + at, t.dst + nbytes,
+                           is_bool ? unpack_bools(t, first) : unpack_any(t, first, n));
+            }
+        }
+        tile -= ntiles;
+    }
+}
