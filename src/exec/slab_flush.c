@@ -244,6 +244,25 @@ static hr_status launch_filters(hr__slab *slab, const tables *t, hr_error *err) 
                : d->ops->launch(d, slab->slot->stream, HR__KERNEL_UNPACK, &filter, err);
 }
 
+/* Written to the pinned side by a kernel: a copy would stand in the queue of the copy
+ * engine until the decoders are done, and with it the copies of slabs behind it whose
+ * streams share that queue. */
+static hr_status bring_statuses(hr__slab *slab, const tables *t, hr_error *err) {
+    hr__device *d = slab->ring->device;
+    hr__ring_slot *slot = slab->slot;
+    uint64_t n = vec_of(slab, CHUNKS)->n;
+    const int64_t step = sizeof(uint64_t);
+    const hr_k_scatter words = {
+        .src = slot->tables.device + t->status,
+        .dst = (uint64_t)(uintptr_t)(slot->tables.pinned + t->status),
+        .nitems = n,
+        .itemsize = sizeof(uint64_t),
+        .ndim = 1,
+        .dims = {{.n = n, .src_step = step, .dst_step = step}}};
+    return n == 0 ? HR_OK
+                  : d->ops->launch(d, slot->stream, HR__KERNEL_SCATTER, &words, err);
+}
+
 static hr_status send(hr__slab *slab, tables *t, hr_error *err) {
     hr__device *d = slab->ring->device;
     hr__ring_slot *slot = slab->slot;
@@ -266,12 +285,7 @@ static hr_status send(hr__slab *slab, tables *t, hr_error *err) {
     HR__TRY(launch_stores(slab, t, HR__SLAB_LAYOUTS, err));
     HR__TRY(launch_filters(slab, t, err));
     HR__TRY(launch_stores(slab, t, HR__SLAB_STORES, err));
-    uint64_t status_nbytes = vec_of(slab, CHUNKS)->n * sizeof(uint64_t);
-    if (status_nbytes == 0) {
-        return HR_OK;
-    }
-    return d->ops->copy_to_host(d, slot->stream, slot->tables.pinned + t->status,
-                                slot->tables.device + t->status, status_nbytes, err);
+    return bring_statuses(slab, t, err);
 }
 
 /* --- afterwards --- */
