@@ -8,13 +8,29 @@
 
 #include "report.h"
 
-enum { OPT_DEVICE = 256, OPT_STRICT, OPT_JSON, OPT_THREADS, OPT_NO_COLOR };
+enum {
+    OPT_DEVICE = 256,
+    OPT_STRICT,
+    OPT_JSON,
+    OPT_THREADS,
+    OPT_NO_COLOR,
+    OPT_DTYPE,
+    OPT_MASK_AND_SCALE,
+    OPT_SCALE,
+    OPT_OFFSET,
+    OPT_FILL
+};
 
 static const struct option long_options[] = {
     {"select", required_argument, NULL, 's'},
     {"output", required_argument, NULL, 'o'},
     {"repeats", required_argument, NULL, 'n'},
     {"device", required_argument, NULL, OPT_DEVICE},
+    {"dtype", required_argument, NULL, OPT_DTYPE},
+    {"mask-and-scale", no_argument, NULL, OPT_MASK_AND_SCALE},
+    {"scale", required_argument, NULL, OPT_SCALE},
+    {"offset", required_argument, NULL, OPT_OFFSET},
+    {"fill", required_argument, NULL, OPT_FILL},
     {"strict", no_argument, NULL, OPT_STRICT},
     {"json", no_argument, NULL, OPT_JSON},
     {"threads", required_argument, NULL, OPT_THREADS},
@@ -102,12 +118,41 @@ static unsigned option_needs(int option) {
         return CLI_TAKES_STRICT;
     case OPT_JSON:
         return CLI_TAKES_JSON;
+    case OPT_DTYPE:
+    case OPT_MASK_AND_SCALE:
+    case OPT_SCALE:
+    case OPT_OFFSET:
+    case OPT_FILL:
+        return CLI_TAKES_PACKING;
     default:
         return 0;
     }
 }
 
+static void take_packing(int option, cli_args *args) {
+    switch (option) {
+    case OPT_DTYPE:
+        args->dtype = optarg;
+        break;
+    case OPT_SCALE:
+        args->scale = optarg;
+        break;
+    case OPT_OFFSET:
+        args->offset = optarg;
+        break;
+    case OPT_FILL:
+        args->fill = optarg;
+        break;
+    default:
+        args->mask_and_scale = true;
+    }
+}
+
 static int take_option(int option, cli_args *args) {
+    if (option_needs(option) == CLI_TAKES_PACKING) {
+        take_packing(option, args);
+        return CLI_OK;
+    }
     switch (option) {
     case 's':
         args->selection = optarg;

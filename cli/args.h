@@ -14,12 +14,15 @@ enum {
     CLI_TAKES_DEVICE = 1 << 2,
     CLI_TAKES_STRICT = 1 << 3,
     CLI_TAKES_JSON = 1 << 4,
-    CLI_TAKES_REPEATS = 1 << 5
+    CLI_TAKES_REPEATS = 1 << 5,
+    CLI_TAKES_PACKING = 1 << 6
 };
 
 typedef struct cli_args {
-    const char *selection; /* or NULL */
-    const char *output;    /* or NULL */
+    const char *selection;                     /* or NULL */
+    const char *output;                        /* or NULL */
+    const char *dtype, *scale, *offset, *fill; /* each or NULL */
+    bool mask_and_scale;
     hr_device device;
     uint32_t repeats;
     uint32_t nthreads; /* 0 = one per core */

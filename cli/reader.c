@@ -40,7 +40,14 @@ int cli_reader_open(cli *c, cli_reader *reader) {
         return rc;
     }
     reader->context = c->context;
-    if (!cli_layout_little(&reader->info.dtype, &reader->dtype)) {
+    rc = cli_packing_read(&c->args, &reader->info, &reader->packing);
+    if (rc != CLI_OK) {
+        return rc;
+    }
+    const cli_packing *packing = &reader->packing;
+    const hr_dtype *dtype =
+        packing->is_cast || packing->is_packed ? &packing->dtype : &reader->info.dtype;
+    if (!cli_layout_little(dtype, &reader->dtype)) {
         return cli_out_of_memory(sizeof(hr_field) * reader->info.dtype.nfields);
     }
     if (cli_is_vlen(&reader->dtype) && c->args.device.type == HR_DEVICE_CUDA) {
@@ -100,6 +107,8 @@ int cli_reader_read(cli_reader *reader, const cli_selection *piece,
                               .dtype = reader->dtype,
                               .ndim = cli_select_shape(piece, shape),
                               .shape = shape};
+    request.allow_cast = reader->packing.is_cast;
+    request.packing = reader->packing.is_packed ? &reader->packing.packing : NULL;
     hr_read_options options = HR_READ_OPTIONS_INIT;
     options.strict = reader->strict;
     hr_error err = HR_ERROR_INIT;

@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "memory.h"
+#include "packing.h"
 #include "progress.h"
 #include "select.h"
 
@@ -12,7 +13,8 @@ typedef struct cli_reader {
     hr_node *array;
     hr_node_info info;
     cli_selection selection; /* -s */
-    hr_dtype dtype;          /* the array's, little-endian */
+    cli_packing packing;     /* what happens to the elements */
+    hr_dtype dtype;          /* of what is read, little-endian */
     uint64_t nelems;         /* of the selection */
     bool strict;
     cli_memory memory;    /* where pieces are read to, on --device */
