@@ -115,7 +115,7 @@ enum {
                      numbers */
     HR_K_MUL_ADD, /* x · a + b, so too */
     HR_K_MARK,    /* remember the items that equal a, too; NaN equals NaN */
-    HR_K_REPLACE  /* those become a */
+    HR_K_REPLACE  /* those become a, and are forgotten */
 };
 
 typedef struct hr_k_step {
@@ -181,6 +181,7 @@ typedef struct hr_k_store_task {
     uint32_t from_unit, to_unit;
     uint32_t either_part; /* of complex items to bool: the imaginary part if the real is 0
                            */
+    uint32_t is_small;    /* numbers are of 32 bits at most, and arithmetic is of F32 */
     uint32_t nsteps;
     hr_k_step steps[HR_K_MAX_STEPS];
 } hr_k_store_task;

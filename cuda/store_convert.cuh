@@ -326,6 +326,7 @@ static __device__ __forceinline__ void convert(const hr_k_store_task &t, hr_u128
             break;
         case HR_K_REPLACE:
             EACH(marked >> i & 1 ? s.a : x[i]);
+            marked = 0;
             break;
         default:
             scale(s, x);

@@ -69,11 +69,36 @@ static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
     return HR_OK;
 }
 
+/* Does a plain cast do? Of integers it may round, if it rounds the same way. */
+static bool is_plain_cast(const config *c) {
+    const hr__cast *cast = &c->decode.cast;
+    bool is_integer = cast->from.kind == HR_KIND_INT || cast->from.kind == HR_KIND_UINT;
+    bool is_wide = cast->to.kind == HR_KIND_FLOAT && cast->to.itemsize >= 4;
+    if (c->decode.nmapped > 0 && !is_integer) {
+        return false;
+    }
+    return c->is_exact || (is_integer && is_wide && cast->rounding == HR__NEAREST_EVEN);
+}
+
+/* A scalar map with one output is a mark for each input. */
 static bool steps(const hr__codec *codec, hr_dtype *items, hr__steps *out) {
     const config *c = codec->config;
+    const direction *d = &c->decode;
+    bool can = is_plain_cast(c);
     (void)items;
-    return c->is_exact && c->decode.nmapped == 0 &&
-           hr__steps_cast(out, &c->decode.cast.from, &c->decode.cast.to);
+    for (size_t i = 0; i < d->nmapped && can; i++) {
+        hr__step mark = {.code = HR__STEP_MARK, .dtype = d->cast.from};
+        memcpy(mark.item, d->mapped[i][0], sizeof mark.item);
+        can = memcmp(d->mapped[i][1], d->mapped[0][1], d->cast.to.itemsize) == 0 &&
+              hr__steps_add(out, &mark);
+    }
+    can = can && hr__steps_cast(out, &d->cast.from, &d->cast.to);
+    if (can && d->nmapped > 0) {
+        hr__step replace = {.code = HR__STEP_REPLACE, .dtype = d->cast.to};
+        memcpy(replace.item, d->mapped[0][1], sizeof replace.item);
+        can = hr__steps_add(out, &replace);
+    }
+    return can;
 }
 
 /* --- metadata --- */

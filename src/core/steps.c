@@ -95,13 +95,14 @@ static void mark(const hr__step *s, const uint8_t *items, size_t n, bool *marked
     }
 }
 
-static void replace(const hr__step *s, uint8_t *items, size_t n, const bool *marked) {
+static void replace(const hr__step *s, uint8_t *items, size_t n, bool *marked) {
     size_t itemsize = s->dtype.itemsize;
     for (size_t i = 0; i < n; i++) {
         if (marked[i]) {
             memcpy(items + i * itemsize, s->item, itemsize);
         }
     }
+    memset(marked, 0, n * sizeof *marked);
 }
 
 /* --- all steps --- */

@@ -13,7 +13,7 @@ typedef enum hr__step_code {
     HR__STEP_DIV_ADD, /* x / a + b in the items' own float type, rounded after each */
     HR__STEP_MUL_ADD, /* x · a + b, so too */
     HR__STEP_MARK,    /* remember the items that equal `item`; NaN equals NaN */
-    HR__STEP_REPLACE  /* items remembered so far become `item` */
+    HR__STEP_REPLACE  /* items remembered become `item`, and are forgotten */
 } hr__step_code;
 
 typedef struct hr__step {

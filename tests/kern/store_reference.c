@@ -165,6 +165,7 @@ void store_item(const store_case *c, const uint8_t *item, uint8_t *out) {
             if (marked) {
                 memcpy(value, &step->a, type.itemsize);
             }
+            marked = false;
             break;
         default:
             scale_item(step, value);
