@@ -1,0 +1,314 @@
+/* How fast the chunks of an array are decoded that are in the device's memory already.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * usage: kern_chunks simt|cuda ARRAY_DIRECTORY
+ *
+ * For every team of the LZ4 decoder, and for more and fewer chunks at once: GB/s of
+ * output of the decoder alone, and of the decoder and the store into rows that are apart.
+ * Every output is compared with what the host decodes. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "api/node.h"
+#include "codec/leaves.h"
+#include "device/kstore.h"
+#include "device/teams.h"
+#include "kern/device_run.h"
+
+#define NSAMPLES 5
+#define ALIGNMENT 256
+
+typedef struct bench {
+    runner runner;
+    const hr__array *array;
+    const char *path;
+    hr__kernel_chain kernels;
+    hr__worker worker;
+    uint64_t nchunks, nbytes; /* of a decoded chunk */
+    uint64_t row_nbytes, nrows;
+    uint8_t *encoded; /* all, each from an aligned place */
+    uint64_t encoded_nbytes, *at, *sizes;
+    hr__devptr src, scratch, dst, tasks, stores, tiles, control;
+    hr_k_task *host_tasks;
+    uint64_t *first_task; /* of a chunk, and one past the last */
+    hr_k_store_task *host_stores;
+} bench;
+
+static void must(bool promise, const char *what) {
+    if (!promise) {
+        printf("%s\n", what);
+        exit(EXIT_FAILURE);
+    }
+}
+
+static void *must_alloc(uint64_t nbytes) {
+    void *p = calloc(1, nbytes == 0 ? 1 : nbytes);
+    must(p != NULL, "no memory");
+    return p;
+}
+
+static double now(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static uint64_t align(uint64_t nbytes) {
+    return (nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* --- the chunks --- */
+
+static FILE *open_chunk(const bench *b, uint64_t i) {
+    const hr__array *a = b->array;
+    int64_t coords[HR_MAX_NDIM];
+    for (int32_t k = a->ndim; k-- > 0;) {
+        coords[k] = (int64_t)(i % (uint64_t)a->outer[k].nchunks);
+        i /= (uint64_t)a->outer[k].nchunks;
+    }
+    char key[1024], path[4096];
+    hr_error err = HR_ERROR_INIT;
+    must(a->key(a, coords, key, sizeof key, &err) == HR_OK, err.message);
+    (void)snprintf(path, sizeof path, "%s/%s", b->path, key);
+    FILE *f = fopen(path, "rb");
+    must(f != NULL, path);
+    return f;
+}
+
+static void load_chunks(bench *b) {
+    b->at = must_alloc(b->nchunks * sizeof *b->at);
+    b->sizes = must_alloc(b->nchunks * sizeof *b->sizes);
+    b->encoded = must_alloc(b->nchunks * align(b->array->chain.encoded.max_nbytes));
+    for (uint64_t i = 0; i < b->nchunks; i++) {
+        FILE *f = open_chunk(b, i);
+        b->at[i] = b->encoded_nbytes;
+        b->sizes[i] =
+            fread(b->encoded + b->at[i], 1, b->array->chain.encoded.max_nbytes, f);
+        (void)fclose(f);
+        b->encoded_nbytes += align(b->sizes[i]);
+    }
+}
+
+static hr__decode chunk_of(bench *b, uint64_t i) {
+    return (hr__decode){
+        .worker = &b->worker, .src = b->encoded + b->at[i], .src_nbytes = b->sizes[i]};
+}
+
+/* --- what the device is to do --- */
+
+static void make_store(const bench *b, const hr__leaves *leaves, uint64_t i) {
+    hr_k_store s;
+    hr_error err = HR_ERROR_INIT;
+    const hr_dtype *type = &b->array->stored;
+    must(hr__kstore_begin(&s, type) && hr__kstore_end(&s, type, type), "no store");
+    int64_t item = (int64_t)type->itemsize, row = (int64_t)b->row_nbytes;
+    s.chunk = b->scratch + i * align(b->nbytes);
+    s.chunk_nbytes = b->nbytes;
+    s.block_nbytes = leaves->block_nbytes;
+    s.shuffle = leaves->mode == HR__SHUFFLE_BYTES  ? HR_K_BYTES_SHUFFLED
+                : leaves->mode == HR__SHUFFLE_BITS ? HR_K_BITS_SHUFFLED
+                                                   : HR_K_PLAIN;
+    s.typesize = leaves->typesize;
+    s.copy.dst = b->dst + i * 2 * b->nbytes;
+    s.copy.nitems = b->nbytes / type->itemsize;
+    s.copy.ndim = 2;
+    s.copy.dims[0] = (hr_k_dim){.n = b->nrows, .src_step = row, .dst_step = 2 * row};
+    s.copy.dims[1] = (hr_k_dim){
+        .n = b->row_nbytes / type->itemsize, .src_step = item, .dst_step = item};
+    must(hr__kstore_lower(&s, &b->host_stores[i], &err) == HR_OK, err.message);
+}
+
+static void add_tasks(bench *b, const hr__leaves *leaves, uint64_t i, uint64_t *n) {
+    const hr__leaf *l = leaves->leaves.items;
+    b->host_tasks = realloc(b->host_tasks, (*n + leaves->leaves.n) * sizeof(hr_k_task));
+    must(b->host_tasks != NULL, "no memory");
+    b->first_task[i] = *n;
+    for (size_t k = 0; k < leaves->leaves.n; k++) {
+        must(l[k].format == HR__LEAF_LZ4, "only LZ4 streams are measured here");
+        b->host_tasks[(*n)++] =
+            (hr_k_task){.src = b->src + b->at[i] + l[k].src,
+                        .dst = b->scratch + i * align(b->nbytes) + l[k].dst,
+                        .src_nbytes = l[k].src_nbytes,
+                        .dst_nbytes = l[k].dst_nbytes,
+                        .status_index = (uint32_t)i};
+    }
+    b->first_task[i + 1] = *n;
+}
+
+static void make_work(bench *b) {
+    uint64_t n = 0;
+    hr__leaves leaves = {.allocator = &hr__malloc_allocator};
+    b->first_task = must_alloc((b->nchunks + 1) * sizeof *b->first_task);
+    b->host_stores = must_alloc(b->nchunks * sizeof *b->host_stores);
+    for (uint64_t i = 0; i < b->nchunks; i++) {
+        hr_error err = HR_ERROR_INIT;
+        hr__decode d = chunk_of(b, i);
+        must(hr__chain_leaves(&b->array->chain, &b->kernels, &d, &leaves, &err) == HR_OK,
+             err.message);
+        must(!leaves.stored, "a stored chunk");
+        add_tasks(b, &leaves, i, &n);
+        make_store(b, &leaves, i);
+    }
+    hr__vec_free(&hr__malloc_allocator, &leaves.leaves);
+}
+
+static void prepare(bench *b) {
+    runner *r = &b->runner;
+    load_chunks(b);
+    b->src = runner_alloc(r, b->encoded_nbytes);
+    b->scratch = runner_alloc(r, b->nchunks * align(b->nbytes));
+    b->dst = runner_alloc(r, b->nchunks * 2 * b->nbytes);
+    b->control = runner_alloc(r, (b->nchunks + NSAMPLES + 1) * sizeof(uint64_t));
+    runner_upload(r, b->src, b->encoded, b->encoded_nbytes);
+    make_work(b);
+    b->tasks = runner_alloc(r, b->first_task[b->nchunks] * sizeof(hr_k_task));
+    b->stores = runner_alloc(r, b->nchunks * sizeof *b->host_stores);
+    runner_upload(r, b->stores, b->host_stores, b->nchunks * sizeof *b->host_stores);
+    runner_sync(r);
+}
+
+/* --- measuring --- */
+
+static int longest_first(const void *a, const void *b) {
+    uint32_t x = ((const hr_k_task *)a)->src_nbytes;
+    uint32_t y = ((const hr_k_task *)b)->src_nbytes;
+    return (x < y) - (x > y);
+}
+
+/* The first n chunks: their tasks in order, their tiles, all counters at zero. */
+static hr_k_store_batch begin(bench *b, uint64_t n, hr_k_decode *decode) {
+    uint64_t ntasks = b->first_task[n];
+    hr_k_task *tasks = must_alloc(ntasks * sizeof *tasks);
+    memcpy(tasks, b->host_tasks, ntasks * sizeof *tasks);
+    qsort(tasks, ntasks, sizeof *tasks, longest_first);
+    runner_upload(&b->runner, b->tasks, tasks, ntasks * sizeof *tasks);
+    uint64_t control_nbytes = (b->nchunks + NSAMPLES + 1) * sizeof(uint64_t);
+    uint8_t *zeros = must_alloc(control_nbytes);
+    runner_upload(&b->runner, b->control, zeros, control_nbytes);
+
+    hr_k_store_batch batch = {0};
+    must(hr__kstore_list(b->host_stores, (uint32_t)n, NULL, &batch, NULL) == HR_OK, "?");
+    uint64_t ntiles = (uint64_t)batch.nmoving + batch.nconverting;
+    hr_k_store_tile *tiles = must_alloc(ntiles * sizeof *tiles);
+    must(hr__kstore_list(b->host_stores, (uint32_t)n, tiles, &batch, NULL) == HR_OK, "?");
+    b->tiles = runner_alloc(&b->runner, ntiles * sizeof *tiles);
+    runner_upload(&b->runner, b->tiles, tiles, ntiles * sizeof *tiles);
+    runner_sync(&b->runner);
+    batch.tasks = b->stores;
+    batch.tiles = b->tiles;
+    *decode = (hr_k_decode){
+        .tasks = b->tasks, .status = b->control, .ntasks = (uint32_t)ntasks};
+    free(tasks);
+    free(zeros);
+    free(tiles);
+    return batch;
+}
+
+static uint64_t count_wrong(bench *b, uint64_t n) {
+    uint64_t nwrong = 0;
+    uint8_t *got = must_alloc(2 * b->nbytes), *want = must_alloc(b->nbytes);
+    for (uint64_t i = 0; i < n; i++) {
+        hr_error err = HR_ERROR_INIT;
+        hr__decode d = chunk_of(b, i);
+        d.dst = want;
+        d.dst_nbytes = b->nbytes;
+        must(hr__chain_decode(&b->array->chain, &d, &err) == HR_OK, err.message);
+        runner_download(&b->runner, got, b->dst + i * 2 * b->nbytes, 2 * b->nbytes);
+        uint64_t row = 0;
+        while (row < b->nrows && memcmp(got + 2 * row * b->row_nbytes,
+                                        want + row * b->row_nbytes, b->row_nbytes) == 0) {
+            row++;
+        }
+        nwrong += row < b->nrows;
+    }
+    free(got);
+    free(want);
+    return nwrong;
+}
+
+static int compare(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_gb_per_s(double *seconds, uint64_t nbytes) {
+    qsort(seconds, NSAMPLES, sizeof *seconds, compare);
+    return 1e-9 * (double)nbytes / seconds[NSAMPLES / 2];
+}
+
+static uint64_t measure(bench *b, uint64_t n, uint32_t team) {
+    hr_k_decode decode;
+    runner *r = &b->runner;
+    double alone[NSAMPLES], both[NSAMPLES];
+    hr_k_store_batch batch = begin(b, n, &decode);
+    decode.team = team;
+    for (int i = -1; i < NSAMPLES; i++) { /* the first only warms up */
+        decode.counter = b->control + (b->nchunks + (uint64_t)(i + 1)) * sizeof(uint64_t);
+        double start = now();
+        runner_launch(r, HR__KERNEL_LZ4, &decode);
+        runner_sync(r);
+        double decoded = now();
+        runner_launch(r, HR__KERNEL_STORE, &batch);
+        runner_sync(r);
+        if (i >= 0) {
+            alone[i] = decoded - start;
+            both[i] = now() - start;
+        }
+    }
+    uint64_t nwrong = count_wrong(b, n);
+    printf("%6" PRIu64 " chunks, %6u streams, %-20s decoded %7.1f, and stored %7.1f "
+           "GB/s%s\n",
+           n, decode.ntasks, hr__teams[team].symbol,
+           median_gb_per_s(alone, n * b->nbytes), median_gb_per_s(both, n * b->nbytes),
+           nwrong == 0 ? "" : "  WRONG");
+    r->ops->free(r->device, b->tiles);
+    return nwrong;
+}
+
+static void open_array(bench *b, hr_context **context, hr_node **node) {
+    hr_error err = HR_ERROR_INIT;
+    must(hr_context_create(NULL, context, &err) == HR_OK, err.message);
+    must(hr_open(*context, b->path, NULL, node, &err) == HR_OK, err.message);
+    must(hr__node_check(*node, HR_NODE_ARRAY, &err) == HR_OK, err.message);
+    const hr__array *a = b->array = &(*node)->zarr.array;
+    const char *refused = hr__chain_for_kernels(&a->chain, &b->kernels);
+    must(refused == NULL && a->nlevels == 0 && a->chain_for == NULL && a->ndim > 0,
+         "not an array of plain chunks whose codecs have kernels");
+    b->nbytes = a->chain.decoded.nbytes;
+    b->row_nbytes =
+        (uint64_t)hr__grid_length(&a->grid[a->ndim - 1], 0) * a->stored.itemsize;
+    b->nrows = b->nbytes / b->row_nbytes;
+    b->nchunks = 1;
+    for (int32_t k = 0; k < a->ndim; k++) {
+        b->nchunks *= (uint64_t)a->outer[k].nchunks;
+    }
+    hr__worker_init(&b->worker, &hr__malloc_allocator);
+}
+
+int main(int argc, char **argv) {
+    if (argc != 3) {
+        printf("usage: kern_chunks simt|cuda ARRAY_DIRECTORY\n");
+        return EXIT_FAILURE;
+    }
+    bench b = {.path = argv[2]};
+    hr_context *context = NULL;
+    hr_node *node = NULL;
+    uint64_t nwrong = 0;
+    open_array(&b, &context, &node);
+    runner_open(&b.runner, argv[1]);
+    prepare(&b);
+    for (uint32_t team = 0; team < HR__NTEAMS; team++) {
+        nwrong += measure(&b, b.nchunks, team);
+    }
+    for (uint64_t n = b.nchunks / 2; n >= 4; n /= 2) {
+        nwrong += measure(&b, n, HR_K_LZ4_w2s);
+    }
+    runner_close(&b.runner);
+    hr__worker_free(&b.worker);
+    hr_node_unref(node);
+    hr_context_unref(context);
+    return nwrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
