@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/lz_regime.h"
+
+#include <stdlib.h>
+
+#include "device/teams.h"
+
+typedef struct regime {
+    uint32_t streams_per_multiprocessor; /* from so many on */
+    uint32_t least_nbytes;               /* of a stream, on average */
+    uint32_t plain, shuffled;            /* teams */
+} regime;
+
+/* From the smallest teams to the largest: the fewer the streams, the more warps on each,
+ * if the stream is long enough to keep them busy. */
+static const regime regimes[] = {
+    {30, 0, HR_K_LZ4_w2, HR_K_LZ4_w1s},
+    {8, 16 << 10, HR_K_LZ4_w4, HR_K_LZ4_w2s},
+    {2, 64 << 10, HR_K_LZ4_w8, HR_K_LZ4_p4s},
+    {0, 256 << 10, HR_K_LZ4_p16, HR_K_LZ4_p16s},
+};
+
+static bool fits(uint32_t team, const hr__lz_machine *machine) {
+    for (uint32_t i = 0; i < HR__NTEAMS; i++) {
+        if (hr__teams[i].kernel == HR__KERNEL_LZ4 && hr__teams[i].team == team) {
+            return hr__teams[i].shared_nbytes <= machine->block_shared_nbytes;
+        }
+    }
+    return false;
+}
+
+uint32_t hr__lz4_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
+                             const hr__lz_machine *machine) {
+    uint64_t total = 0;
+    uint32_t longest = 1;
+    for (uint32_t i = 0; i < ntasks; i++) {
+        total += tasks[i].dst_nbytes;
+        longest = tasks[i].dst_nbytes > longest ? tasks[i].dst_nbytes : longest;
+    }
+    /* One long stream among short ones takes as long as if all were like it. */
+    uint64_t nstreams = total / longest;
+    uint64_t average = ntasks == 0 ? 0 : total / ntasks;
+    uint32_t team = is_shuffled ? regimes[0].shuffled : regimes[0].plain;
+    for (size_t i = 1; i < sizeof regimes / sizeof *regimes; i++) {
+        const regime *r = &regimes[i], *fewer = &regimes[i - 1];
+        uint32_t candidate = is_shuffled ? r->shuffled : r->plain;
+        uint64_t enough =
+            (uint64_t)fewer->streams_per_multiprocessor * machine->nmultiprocessors;
+        if (nstreams >= enough || average < r->least_nbytes ||
+            !fits(candidate, machine)) {
+            break;
+        }
+        team = candidate;
+    }
+    return team;
+}
+
+/* Streams that did not compress are mere copies. */
+static uint32_t work_of(const hr_k_task *t) {
+    return t->src_nbytes < t->dst_nbytes ? t->src_nbytes : 0;
+}
+
+static int compare(const void *a, const void *b) {
+    const hr_k_task *left = a, *right = b;
+    uint32_t x = work_of(left), y = work_of(right);
+    if (x != y) {
+        return x > y ? -1 : 1;
+    }
+    return left->src < right->src ? -1 : left->src > right->src;
+}
+
+void hr__lz_sort_tasks(hr_k_task *tasks, uint32_t ntasks) {
+    if (ntasks > 1) {
+        qsort(tasks, ntasks, sizeof *tasks, compare);
+    }
+}

@@ -1,0 +1,24 @@
+/* How a batch of LZ streams is decoded best. SPDX-License-Identifier: Apache-2.0
+ *
+ * Pure. The thresholds are measured ones: bench/NOTES.md. */
+#ifndef HR_DEVICE_LZ_REGIME_H
+#define HR_DEVICE_LZ_REGIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cuda/kernel_abi.h"
+
+typedef struct hr__lz_machine {
+    uint32_t nmultiprocessors;
+    uint32_t block_shared_nbytes;
+} hr__lz_machine;
+
+/* The team for these LZ4 streams. is_shuffled: of byte- or bit-shuffled data. */
+uint32_t hr__lz4_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
+                             const hr__lz_machine *machine);
+
+/* The longest work first, so that none of it is left alone at the end. */
+void hr__lz_sort_tasks(hr_k_task *tasks, uint32_t ntasks);
+
+#endif

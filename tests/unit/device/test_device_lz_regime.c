@@ -1,0 +1,85 @@
+/* How batches of LZ streams are decoded. SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "device/lz_regime.h"
+
+static const hr__lz_machine big = {132, 232448}, small = {40, 65536};
+
+static uint32_t choose(uint32_t ntasks, uint32_t nbytes, bool is_shuffled,
+                       const hr__lz_machine *machine) {
+    hr_k_task *tasks = calloc(ntasks, sizeof *tasks);
+    assert_non_null(tasks);
+    for (uint32_t i = 0; i < ntasks; i++) {
+        tasks[i].dst_nbytes = nbytes;
+    }
+    uint32_t team = hr__lz4_choose_team(tasks, ntasks, is_shuffled, machine);
+    free(tasks);
+    return team;
+}
+
+static void the_fewer_streams_the_larger_the_team(void **state) {
+    (void)state;
+    assert_int_equal(choose(8192, 64 << 10, false, &big), HR_K_LZ4_w2);
+    assert_int_equal(choose(8192, 64 << 10, true, &big), HR_K_LZ4_w1s);
+    assert_int_equal(choose(2048, 256 << 10, false, &big), HR_K_LZ4_w4);
+    assert_int_equal(choose(2048, 256 << 10, true, &big), HR_K_LZ4_w2s);
+    assert_int_equal(choose(512, 1 << 20, false, &big), HR_K_LZ4_w8);
+    assert_int_equal(choose(512, 1 << 20, true, &big), HR_K_LZ4_p4s);
+    assert_int_equal(choose(128, 4 << 20, false, &big), HR_K_LZ4_p16);
+    assert_int_equal(choose(128, 4 << 20, true, &big), HR_K_LZ4_p16s);
+}
+
+static void short_streams_get_small_teams(void **state) {
+    (void)state;
+    assert_int_equal(choose(10, 4096, false, &big), HR_K_LZ4_w2);
+    assert_int_equal(choose(10, 40000, true, &big), HR_K_LZ4_w2s);
+}
+
+static void teams_fit_the_machine(void **state) {
+    (void)state;
+    assert_int_equal(choose(4, 4 << 20, false, &small), HR_K_LZ4_w8);
+    assert_int_equal(choose(4, 4 << 20, true, &small), HR_K_LZ4_p4s);
+}
+
+static void one_long_stream_counts(void **state) {
+    (void)state;
+    enum { N = 8192 };
+    hr_k_task *tasks = calloc(N, sizeof *tasks);
+    assert_non_null(tasks);
+    for (uint32_t i = 0; i < N; i++) {
+        tasks[i].dst_nbytes = i == 77 ? 16 << 20 : 64 << 10;
+    }
+    assert_int_equal(hr__lz4_choose_team(tasks, N, false, &big), HR_K_LZ4_w8);
+    assert_int_equal(hr__lz4_choose_team(tasks, 0, false, &big), HR_K_LZ4_w2);
+    free(tasks);
+}
+
+static void the_longest_work_comes_first(void **state) {
+    (void)state;
+    hr_k_task tasks[] = {{.src = 1, .src_nbytes = 10, .dst_nbytes = 100},
+                         {.src = 2, .src_nbytes = 101, .dst_nbytes = 100},
+                         {.src = 3, .src_nbytes = 30, .dst_nbytes = 40},
+                         {.src = 4, .src_nbytes = 10, .dst_nbytes = 50}};
+    static const uint64_t order[] = {3, 1, 4, 2};
+    hr__lz_sort_tasks(tasks, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(tasks[i].src, order[i]);
+    }
+    hr__lz_sort_tasks(tasks, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_fewer_streams_the_larger_the_team),
+        cmocka_unit_test(short_streams_get_small_teams),
+        cmocka_unit_test(teams_fit_the_machine),
+        cmocka_unit_test(one_long_stream_counts),
+        cmocka_unit_test(the_longest_work_comes_first),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
