@@ -49,7 +49,7 @@ for tool in memcheck racecheck initcheck synccheck; do
     LINES_OF_LOG=4 step "sanitizer_${tool}_store" compute-sanitizer --tool "$tool" \
         --error-exitcode 9 "$pack/bin/kern_store" cuda --cases 30
     LINES_OF_LOG=4 step "sanitizer_${tool}_lz4" timeout 100 compute-sanitizer --tool \
-        "$tool" --error-exitcode 9 "$pack/bin/kern_lz4" cuda --mutants 20
+        "$tool" --error-exitcode 9 "$pack/bin/kern_lz4" cuda --drawn 12 --mutants 20
 done
 echo "$failed steps failed"
 exit $((failed > 0))

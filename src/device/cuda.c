@@ -23,7 +23,7 @@ typedef struct cuda_device {
 /* The driver's numbers for a device; creates no context. */
 typedef struct facts {
     hr__cu_device device;
-    int major, minor, multiprocessors;
+    int major, minor, multiprocessors, block_shared_nbytes;
 } facts;
 
 static hr_status find_device(const hr__cuda_driver *cu, int32_t index, facts *out,
@@ -41,7 +41,8 @@ static hr_status find_device(const hr__cuda_driver *cu, int32_t index, facts *ou
         int *value;
     } wanted[] = {{HR__CU_COMPUTE_MAJOR, &f.major},
                   {HR__CU_COMPUTE_MINOR, &f.minor},
-                  {HR__CU_MULTIPROCESSOR_COUNT, &f.multiprocessors}};
+                  {HR__CU_MULTIPROCESSOR_COUNT, &f.multiprocessors},
+                  {HR__CU_MAX_BLOCK_SHARED_NBYTES, &f.block_shared_nbytes}};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         HR__TRY(hr__cuda_check(
             cu, cu->device_attribute(wanted[i].value, wanted[i].attribute, f.device),
@@ -105,7 +106,9 @@ static hr_status cuda_open(int32_t index, const hr_allocator *a, hr__device **ou
     }
     d->base = (hr__device){.ops = &hr__cuda_ops,
                            .allocator = a,
-                           .id = {.type = HR_DEVICE_CUDA, .index = index}};
+                           .id = {.type = HR_DEVICE_CUDA, .index = index},
+                           .nmultiprocessors = (uint32_t)f.multiprocessors,
+                           .block_shared_nbytes = (uint32_t)f.block_shared_nbytes};
     d->driver = cu;
     d->fork_generation = hr__fork_generation();
     d->device = f.device;

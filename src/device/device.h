@@ -71,6 +71,8 @@ struct hr__device {
     const hr__device_ops *ops;
     const hr_allocator *allocator;
     hr_device id;
+    /* What a launch may be fitted to. */
+    uint32_t nmultiprocessors, block_shared_nbytes;
 };
 
 /* The ops for a device type: NULL for cpu, and for simt in builds without it. */

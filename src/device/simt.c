@@ -62,7 +62,9 @@ static hr_status simt_open(int32_t index, const hr_allocator *a, hr__device **ou
     }
     d->base = (hr__device){.ops = &hr__simt_ops,
                            .allocator = a,
-                           .id = {.type = HR_DEVICE_SIMT, .index = index}};
+                           .id = {.type = HR_DEVICE_SIMT, .index = index},
+                           .nmultiprocessors = 1,
+                           .block_shared_nbytes = UINT32_MAX};
     d->fork_generation = hr__fork_generation();
     d->queue =
         (hr__simt_queue){.allocator = a, .memory.allocator = a, .failure = HR_ERROR_INIT};

@@ -1,7 +1,8 @@
 /* The LZ4 kernels against a strict reference. SPDX-License-Identifier: Apache-2.0
  *
- * usage: kern_lz4 simt|cuda [--seed N] [--mutants N]
+ * usage: kern_lz4 simt|cuda [--seed N] [--mutants N] [--drawn N]
  *
+ * --drawn: N drawn streams instead of the made ones, for tools that slow down.
  * Bytes, status, and what lies around the output are compared: for every team with
  * streams that are made to meet every case, for some teams with mutants. */
 #include <inttypes.h>
@@ -233,6 +234,17 @@ static void add_mutants(decode_batch *b, uint64_t nmutants) {
     }
 }
 
+static void add_made(decode_batch *b) {
+    add_small(b);
+    add_lengths(b);
+    add_overlaps(b);
+    add_dense(b);
+    add_strides(b);
+    add_drawn(b, 60);
+    add_neighbours(b);
+    add_compressed(b);
+}
+
 static uint64_t parse_number(const char *option, const char *text) {
     char *end = NULL;
     uint64_t n = text == NULL ? 0 : strtoull(text, &end, 0);
@@ -244,20 +256,22 @@ static uint64_t parse_number(const char *option, const char *text) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t seed = (uint64_t)time(NULL), nmutants = 2000;
+    uint64_t seed = (uint64_t)time(NULL), nmutants = 2000, ndrawn = 0;
     for (int i = 2; i < argc; i += 2) {
         uint64_t n = parse_number(argv[i], argv[i + 1]);
         if (strcmp(argv[i], "--seed") == 0) {
             seed = n;
         } else if (strcmp(argv[i], "--mutants") == 0) {
             nmutants = n;
+        } else if (strcmp(argv[i], "--drawn") == 0) {
+            ndrawn = n;
         } else {
             printf("unknown option %s\n", argv[i]);
             return EXIT_FAILURE;
         }
     }
     if (argc < 2) {
-        printf("usage: kern_lz4 simt|cuda [--seed N] [--mutants N]\n");
+        printf("usage: kern_lz4 simt|cuda [--seed N] [--mutants N] [--drawn N]\n");
         return EXIT_FAILURE;
     }
     printf("seed %" PRIu64 "\n", seed);
@@ -268,14 +282,12 @@ int main(int argc, char **argv) {
     b->runner = &r;
     b->kernel = HR__KERNEL_LZ4;
     b->random = seed;
-    add_small(b);
-    add_lengths(b);
-    add_overlaps(b);
-    add_dense(b);
-    add_strides(b);
-    add_drawn(b, 60);
-    add_neighbours(b);
-    add_compressed(b);
+    if (ndrawn > 0) {
+        add_small(b);
+        add_drawn(b, (uint32_t)ndrawn);
+    } else {
+        add_made(b);
+    }
     decode_batch_run(b);
     b->nteams = 2;
     add_mutants(b, nmutants);
