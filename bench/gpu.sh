@@ -28,6 +28,15 @@ step kern_cuda "$pack/bin/kern_cuda"
 step kern_scatter "$pack/bin/kern_scatter" cuda --cases 3000 --bench 1024
 step kern_store "$pack/bin/kern_store" cuda --cases 2000 --bench 1024
 step kern_lz4 "$pack/bin/kern_lz4" cuda --mutants "${MUTANTS:-20000}"
+if [ -f "$pack/make_data.py" ]; then # writes era, cells, label
+    peer=()
+    if [ -f "$pack/nvcomp/libnvcomp.so" ]; then peer=(--nvcomp "$pack/nvcomp/libnvcomp.so"); fi
+    LINES_OF_LOG=2 step fields python3 "$pack/make_data.py" "$out/fields" 512
+    for field in "$out"/fields/*.npy; do
+        LINES_OF_LOG=200 step "bench_lz4_$(basename "$field" .npy)" \
+            "$pack/bin/bench_lz4" "$field" --teams all ${peer[@]+"${peer[@]}"}
+    done
+fi
 if [ -f "$pack/corpus.tgz" ]; then
     tar -C "$out" -xzf "$pack/corpus.tgz"
     cp "$pack/MANIFEST.tsv" "$out/"

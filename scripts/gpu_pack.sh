@@ -9,6 +9,11 @@ rm -rf "$out"
 mkdir -p "$out/bin" "$out/lib"
 cp "$build/cli/headrace" "$build/tests/test_api_read" "$out/bin/"
 find "$build/tests/kern" -maxdepth 1 -type f -executable -exec cp {} "$out/bin/" \;
+cp "$build/bench/gpu/bench_lz4" "$out/bin/"
+fields=$(dirname "$0")/../../shared/bench/make_data.py
+if [ -f "$fields" ]; then cp "$fields" "$out/"; fi
+# A peer of the kernel benches: NVCOMP=…/libnvcomp.so.6 takes it along.
+if [ -n "${NVCOMP:-}" ]; then mkdir "$out/nvcomp" && cp -L "$NVCOMP" "$out/nvcomp/libnvcomp.so"; fi
 cp -L "$build/libheadrace.so.0" "$out/lib/"
 # Every library that the C run-time does not bring.
 for program in "$out"/bin/*; do
