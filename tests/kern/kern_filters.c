@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "cuda/kernel_abi.h"
+#include "kern/args.h"
 #include "kern/device_run.h"
 #include "kern/random.h"
 
@@ -247,18 +248,11 @@ static void bench_all(runner *r, uint64_t total) {
 
 int main(int argc, char **argv) {
     uint64_t seed = (uint64_t)time(NULL), ncases = 300, bench_mib = 0;
-    if (argc < 2) {
-        printf("usage: kern_filters simt|cuda [--seed N] [--cases N] [--bench MIB]\n");
-        return EXIT_FAILURE;
-    }
-    for (int i = 2; i + 1 < argc; i += 2) {
-        uint64_t n = strtoull(argv[i + 1], NULL, 10);
-        seed = strcmp(argv[i], "--seed") == 0 ? n : seed;
-        ncases = strcmp(argv[i], "--cases") == 0 ? n : ncases;
-        bench_mib = strcmp(argv[i], "--bench") == 0 ? n : bench_mib;
-    }
+    const kern_option options[] = {
+        {"--seed", &seed}, {"--cases", &ncases}, {"--bench", &bench_mib}, {NULL, NULL}};
+    const char *device = kern_args(argc, argv, options);
     runner r;
-    runner_open(&r, argv[1]);
+    runner_open(&r, device);
     int nfailures = 0;
     for (uint64_t i = 0; i < ncases && nfailures < 5; i++) {
         if (check_case(&r, seed + i)) {

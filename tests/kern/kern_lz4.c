@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "kern/args.h"
 #include "kern/decode_batch.h"
 #include "kern/device_run.h"
 #include "kern/lz4_case.h"
@@ -245,38 +246,14 @@ static void add_made(decode_batch *b) {
     add_compressed(b);
 }
 
-static uint64_t parse_number(const char *option, const char *text) {
-    char *end = NULL;
-    uint64_t n = text == NULL ? 0 : strtoull(text, &end, 0);
-    if (text == NULL || *text == '\0' || *end != '\0') {
-        printf("%s needs a number\n", option);
-        exit(EXIT_FAILURE);
-    }
-    return n;
-}
-
 int main(int argc, char **argv) {
     uint64_t seed = (uint64_t)time(NULL), nmutants = 2000, ndrawn = 0;
-    for (int i = 2; i < argc; i += 2) {
-        uint64_t n = parse_number(argv[i], argv[i + 1]);
-        if (strcmp(argv[i], "--seed") == 0) {
-            seed = n;
-        } else if (strcmp(argv[i], "--mutants") == 0) {
-            nmutants = n;
-        } else if (strcmp(argv[i], "--drawn") == 0) {
-            ndrawn = n;
-        } else {
-            printf("unknown option %s\n", argv[i]);
-            return EXIT_FAILURE;
-        }
-    }
-    if (argc < 2) {
-        printf("usage: kern_lz4 simt|cuda [--seed N] [--mutants N] [--drawn N]\n");
-        return EXIT_FAILURE;
-    }
+    const kern_option options[] = {
+        {"--seed", &seed}, {"--mutants", &nmutants}, {"--drawn", &ndrawn}, {NULL, NULL}};
+    const char *device = kern_args(argc, argv, options);
     printf("seed %" PRIu64 "\n", seed);
     runner r;
-    runner_open(&r, argv[1]);
+    runner_open(&r, device);
     decode_batch *b = must_malloc(sizeof *b);
     memset(b, 0, sizeof *b);
     b->runner = &r;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "kern/args.h"
 #include "kern/device_run.h"
 #include "kern/store_bench.h"
 #include "kern/store_case.h"
@@ -142,37 +143,13 @@ static int check_case(runner *r, uint64_t seed, int64_t *lists) {
     return failures;
 }
 
-static uint64_t parse_number(const char *option, const char *text) {
-    char *end = NULL;
-    uint64_t n = text == NULL ? 0 : strtoull(text, &end, 0);
-    if (text == NULL || *text == '\0' || *end != '\0') {
-        printf("%s needs a number\n", option);
-        exit(EXIT_FAILURE);
-    }
-    return n;
-}
-
 int main(int argc, char **argv) {
     uint64_t seed = (uint64_t)time(NULL), ncases = 300, bench_mib = 0;
-    if (argc < 2) {
-        printf("usage: kern_store simt|cuda [--seed N] [--cases N] [--bench MIB]\n");
-        return EXIT_FAILURE;
-    }
-    for (int i = 2; i < argc; i += 2) {
-        uint64_t n = parse_number(argv[i], argv[i + 1]);
-        if (strcmp(argv[i], "--seed") == 0) {
-            seed = n;
-        } else if (strcmp(argv[i], "--cases") == 0) {
-            ncases = n;
-        } else if (strcmp(argv[i], "--bench") == 0) {
-            bench_mib = n;
-        } else {
-            printf("unknown option %s\n", argv[i]);
-            return EXIT_FAILURE;
-        }
-    }
+    const kern_option options[] = {
+        {"--seed", &seed}, {"--cases", &ncases}, {"--bench", &bench_mib}, {NULL, NULL}};
+    const char *device = kern_args(argc, argv, options);
     runner r;
-    runner_open(&r, argv[1]);
+    runner_open(&r, device);
     int64_t *lists = must_alloc(MOST_STORES * MOST_LIST_ENTRIES * sizeof *lists);
     int nfailures = 0;
     for (uint64_t i = 0; i < ncases && nfailures < 5; i++) {
