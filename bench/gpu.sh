@@ -37,6 +37,9 @@ if [ -f "$pack/make_data.py" ]; then # writes era, cells, label
             "$pack/bin/bench_lz4" "$field" --teams all ${peer[@]+"${peer[@]}"}
     done
 fi
+step kern_blosc "$pack/bin/kern_blosc" cuda --levels 10
+LINES_OF_LOG=12 step kern_mutants timeout 150 "$pack/bin/kern_mutants" cuda \
+    --mutants "${CHUNK_MUTANTS:-1000000}"
 if [ -f "$pack/corpus.tgz" ]; then
     tar -C "$out" -xzf "$pack/corpus.tgz"
     cp "$pack/MANIFEST.tsv" "$out/"
@@ -52,13 +55,19 @@ if python3 -c 'import zarr, numcodecs' 2>/dev/null; then
         done
     done
 fi
+# Small sets, each in the time that its tool leaves it: at most 150 s in all.
+sanitizer() { # sanitizer TOOL SECONDS PROGRAM ARGUMENT…
+    local tool=$1 limit=$2 program=$3
+    shift 3
+    LINES_OF_LOG=4 step "sanitizer_${tool}_$program" timeout "$limit" compute-sanitizer \
+        --tool "$tool" --error-exitcode 9 "$pack/bin/$program" cuda "$@"
+}
 for tool in memcheck racecheck initcheck synccheck; do
-    LINES_OF_LOG=4 step "sanitizer_$tool" compute-sanitizer --tool "$tool" \
-        --error-exitcode 9 "$pack/bin/kern_scatter" cuda --cases 40
-    LINES_OF_LOG=4 step "sanitizer_${tool}_store" compute-sanitizer --tool "$tool" \
-        --error-exitcode 9 "$pack/bin/kern_store" cuda --cases 30
-    LINES_OF_LOG=4 step "sanitizer_${tool}_lz4" timeout 100 compute-sanitizer --tool \
-        "$tool" --error-exitcode 9 "$pack/bin/kern_lz4" cuda --drawn 12 --mutants 20
+    sanitizer "$tool" 8 kern_scatter --cases 20
+    sanitizer "$tool" 10 kern_store --cases 10
+    sanitizer "$tool" 10 kern_lz4 --drawn 4 --mutants 4
 done
+sanitizer memcheck 15 kern_mutants --mutants 500 --batch 256 --largest 4096
+sanitizer initcheck 15 kern_mutants --mutants 500 --batch 256 --largest 4096
 echo "$failed steps failed"
 exit $((failed > 0))
