@@ -115,6 +115,19 @@ const char *hr__codec_refusal(const char *name) {
     return NULL;
 }
 
+/* Chunks with transposes or in shards are described to kernels without these codecs
+ * (format/), and views need no decoding; else it takes one of the descriptions. */
+static bool suits_kernels(const hr__codec_type *type) {
+#ifdef HR_HAVE_KERNELS
+    return type->view || type->leaves != NULL || type->steps != NULL ||
+           type->stage != NULL || type == &hr__codec_transpose ||
+           type == &hr__codec_sharding;
+#else
+    (void)type;
+    return false;
+#endif
+}
+
 int hr_codec_list(size_t i, hr_codec_support *out) {
     if (i >= NTYPES || out == NULL) {
         return 0;
@@ -123,6 +136,7 @@ int hr_codec_list(size_t i, hr_codec_support *out) {
         .name = types[i]->name,
         .library = types[i]->library,
         .on_cpu = 1,
+        .on_cuda = suits_kernels(types[i]),
     };
     return 1;
 }

@@ -9,6 +9,7 @@
 #include <headrace/context.h>
 
 #include "codec/codec.h"
+#include "device/cuda_kernels.h"
 
 static void every_codec_stands_in_the_table_once(void **state) {
     (void)state;
@@ -62,12 +63,39 @@ static void the_public_list_is_the_table(void **state) {
     assert_int_equal(hr_codec_list(n + 1, &support), 0);
 }
 
+static void assert_on_cuda(const char *name, bool want) {
+    hr_codec_support support;
+    for (size_t i = 0; hr_codec_list(i, &support) == 1; i++) {
+        if (strcmp(support.name, name) == 0) {
+            assert_int_equal(support.on_cuda, want);
+            return;
+        }
+    }
+    fail_msg("no codec %s", name);
+}
+
+static void the_public_list_says_what_kernels_decode(void **state) {
+    (void)state;
+    bool has_kernels = hr__cuda_kernels_serve(99, 0); /* by PTX, if there are any */
+    static const char *const with[] = {"lz4",       "blosc",  "shuffle",
+                                       "bytes",     "crc32c", "fixedscaleoffset",
+                                       "transpose", "delta",  "sharding_indexed"};
+    static const char *const without[] = {"bz2", "lzma", "zfpy"};
+    for (size_t i = 0; i < sizeof with / sizeof *with; i++) {
+        assert_on_cuda(with[i], has_kernels);
+    }
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++) {
+        assert_on_cuda(without[i], false);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_codec_stands_in_the_table_once),
         cmocka_unit_test(every_codec_is_complete),
         cmocka_unit_test(every_name_finds_its_codec),
         cmocka_unit_test(the_public_list_is_the_table),
+        cmocka_unit_test(the_public_list_says_what_kernels_decode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
