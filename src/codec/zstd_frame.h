@@ -1,0 +1,67 @@
+/* The container of Zstandard: where the parts of its blocks lie.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Pure functions of the stream's bytes, for decoders that take the blocks apart. Only
+ * headers and table descriptions are looked at, a few bytes per block. */
+#ifndef HR_CODEC_ZSTD_FRAME_H
+#define HR_CODEC_ZSTD_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "core/vec.h"
+
+#define HR__ZSTD_MAX_BLOCK_NBYTES (UINT32_C(128) << 10)
+
+typedef enum hr__zstd_kind {
+    HR__ZSTD_RAW = 0, /* the bytes as they are */
+    HR__ZSTD_RLE,     /* one byte over and over */
+    HR__ZSTD_CODED    /* a block of sequences; literals in a Huffman code */
+} hr__zstd_kind;
+
+/* Of sequences: literal lengths, offsets, match lengths. */
+enum { HR__ZSTD_LENGTHS = 0, HR__ZSTD_OFFSETS, HR__ZSTD_MATCHES, HR__ZSTD_NCODES };
+
+typedef enum hr__zstd_table {
+    HR__ZSTD_PREDEFINED = 0,
+    HR__ZSTD_SINGLE,   /* one symbol, the byte at `at` */
+    HR__ZSTD_DESCRIBED /* normalised counts from `at` on */
+} hr__zstd_table;
+
+/* One block. Places count from the stream's first byte and lie, with their sizes, inside
+ * the stream. Tables that a block takes over from an earlier one are given by the place
+ * of their own description. */
+typedef struct hr__zstd_block {
+    uint32_t at; /* of its header */
+    bool begins_frame;
+    uint32_t max_nbytes; /* that sequences may make it */
+    hr__zstd_kind kind;
+    /* The literals; of a raw or RLE block all that it makes. */
+    hr__zstd_kind literals_kind;
+    uint32_t literals, literals_nbytes; /* the bytes, the one byte, or Huffman streams */
+    uint32_t nliterals;                 /* that they make */
+    uint32_t nstreams;                  /* CODED: 1, or 4 behind a table of their sizes */
+    uint32_t tree;                      /* CODED: the description of its Huffman code */
+    uint32_t nsequences;
+    struct {
+        hr__zstd_table kind;
+        uint32_t at;
+    } tables[HR__ZSTD_NCODES];
+    uint32_t sequences, sequences_nbytes; /* their bits, ≥ 1 byte if there are any */
+} hr__zstd_block;
+
+typedef struct hr__zstd_stream {
+    hr__vec blocks;          /* of hr__zstd_block */
+    uint64_t content_nbytes; /* that the frames declare; HR__SIZE_UNKNOWN: not all do */
+    bool has_checksum;       /* some frame has one */
+} hr__zstd_stream;
+
+/* Walk all frames of a stream; blocks are added to out->blocks, which the caller frees.
+ * Errors: HR_ERR_DATA; HR_ERR_UNSUPPORTED for dictionaries and what the format keeps for
+ * later. */
+hr_status hr__zstd_walk(const hr_allocator *a, const uint8_t *src, size_t src_nbytes,
+                        hr__zstd_stream *out, hr_error *err);
+
+#endif
