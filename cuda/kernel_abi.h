@@ -257,6 +257,7 @@ enum {
     HR_K_TOO_LONG,      /* the sequence does not fit in the output */
     HR_K_TOO_SHORT,     /* the stream ends before the output does */
     HR_K_BAD_PADDING,   /* packed bits say that they are more, or fewer */
+    HR_K_BAD_CODE,      /* entropy-coded bits, or the table of their code, are wrong */
 };
 
 /* Teams of the LZ4 decoder: X(name, threads, bytes of shared memory). A w is so many
@@ -275,5 +276,64 @@ enum {
 
 #define HR_K_LZ4_TEAM(name, threads, shared_nbytes) HR_K_LZ4_##name,
 enum { HR_K_LZ4_TEAMS(HR_K_LZ4_TEAM) HR_K_LZ4_NTEAMS };
+
+/* --- Zstandard ---
+ *
+ * The host walks the headers (codec/zstd_frame.h); all places count from the stream's
+ * first byte. Literals in a Huffman code and sequences are decoded into scratch memory,
+ * for many blocks at once, then each stream is executed. */
+
+enum { HR_K_ZSTD_RAW, HR_K_ZSTD_RLE, HR_K_ZSTD_CODED };
+enum { HR_K_ZSTD_PREDEFINED, HR_K_ZSTD_SINGLE, HR_K_ZSTD_DESCRIBED };
+
+typedef struct hr_k_zstd_block {
+    uint32_t stream; /* the number of its task */
+    uint32_t at;     /* of its header: told with what is wrong with it */
+    uint32_t begins_frame;
+    uint32_t kind, literals_kind;
+    uint32_t literals, literals_nbytes, nliterals;
+    uint32_t nstreams, tree;
+    uint32_t nsequences;
+    uint32_t table_kinds[3], tables[3]; /* literal lengths, offsets, match lengths */
+    uint32_t sequences, sequences_nbytes;
+    uint32_t max_nbytes;     /* that a block with sequences may make */
+    uint64_t made_literals;  /* uint8_t *: room for literals in a Huffman code */
+    uint64_t made_sequences; /* uint64_t *: for each of the sequences */
+} hr_k_zstd_block;
+
+/* What the kernels find out about a block. */
+typedef struct hr_k_zstd_result {
+    uint32_t literals_code, sequences_code; /* 0: all is well */
+    uint32_t nbytes;                        /* that it makes */
+    uint32_t begin, frame_begin;            /* in the output */
+    uint32_t offsets[3]; /* the last ones: behind it, then before it; see zstd_code.cuh */
+} hr_k_zstd_result;
+
+typedef struct hr_k_zstd {
+    hr_k_decode streams;     /* at most HR_K_ZSTD_MAX_NBYTES each */
+    uint64_t first_blocks;   /* const uint32_t *: of each stream, and the end */
+    uint64_t blocks;         /* const hr_k_zstd_block *: of all streams, in order */
+    uint64_t results;        /* hr_k_zstd_result *: 0 beforehand */
+    uint64_t with_literals;  /* const uint32_t *: blocks with a Huffman code, … */
+    uint64_t with_sequences; /* … and with sequences: those with the most first */
+    uint32_t nwith_literals, nwith_sequences;
+} hr_k_zstd;
+
+#define HR_K_ZSTD_MAX_NBYTES ((UINT32_C(1) << 27) - 2)
+
+/* Blocks that a warp decodes at once. */
+#define HR_K_ZSTD_TREES 4
+#define HR_K_ZSTD_CHAINS 8
+
+#define HR_K_ZSTD_LITERALS_SHARED_NBYTES (HR_K_ZSTD_TREES * 5156)
+#define HR_K_ZSTD_SEQUENCES_SHARED_NBYTES (HR_K_ZSTD_CHAINS * (4 * 1280 + 3 * 132))
+
+/* Who executes a stream, as for LZ4. */
+#define HR_K_ZSTD_TEAMS(X)                                                               \
+    X(w4, 128, 20656)                                                                    \
+    X(w8, 256, 41184)
+
+#define HR_K_ZSTD_TEAM(name, threads, shared_nbytes) HR_K_ZSTD_##name,
+enum { HR_K_ZSTD_TEAMS(HR_K_ZSTD_TEAM) HR_K_ZSTD_NTEAMS };
 
 #endif

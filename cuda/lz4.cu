@@ -264,7 +264,7 @@ template <class C> class lz4_parser {
             return false;
         }
         step.kind = LZ_COPY;
-        step.literals = q.literals;
+        step.literals = src + q.literals;
         step.nliterals = q.nliterals;
         step.nmatch = q.nmatch;
         step.offset = q.offset;

@@ -16,12 +16,13 @@ enum lz_kind { LZ_TILE, LZ_COPY, LZ_FINISH, LZ_QUIT };
 
 struct lz_step {
     uint32_t kind;
-    uint32_t task;       /* its number */
-    uint32_t at;         /* in the output: all before is made */
-    uint32_t ring_begin; /* in the output: the ring has it from here on */
-    uint32_t nbytes;     /* LZ_TILE */
-    uint32_t literals, nliterals, nmatch, offset; /* LZ_COPY; literals: in the stream */
-    uint32_t code, where;                         /* LZ_FINISH; code 0: all is well */
+    uint32_t task;                      /* its number */
+    uint32_t at;                        /* in the output: all before is made */
+    uint32_t ring_begin;                /* in the output: the ring has it from here on */
+    uint32_t nbytes;                    /* LZ_TILE */
+    uint32_t nliterals, nmatch, offset; /* LZ_COPY */
+    uint64_t literals;                  /* their address */
+    uint32_t code, where;               /* LZ_FINISH; code 0: all is well */
 };
 
 /* Barriers of the block. Those of the two buffers are FULL + buffer, EMPTY + buffer. */
@@ -113,8 +114,7 @@ lz_execute(const typename C::Makers &group, const hr_k_decode &p, uint8_t *share
                              begin - min(s.at - s.ring_begin, begin)};
         lz_make_tile<C>(group, o, begin, begin + s.nbytes);
     } else if (s.kind == LZ_COPY) {
-        const uint64_t src = task->src;
-        const lz_straight literals = {src + s.literals, {src, src + task->src_nbytes}};
+        const lz_straight literals = {s.literals, {s.literals, s.literals + s.nliterals}};
         lz_write(group, to, s.nliterals, literals);
         group.sync();
         if (s.nmatch > 0) {
@@ -130,17 +130,18 @@ lz_execute(const typename C::Makers &group, const hr_k_decode &p, uint8_t *share
     }
 }
 
-/* Parser: a codec's, with a constructor from (p, its scratch in shared memory) and
+/* Parser: a codec's, with a constructor from (p, its scratch in shared memory, what else
+ * lz_run was given) and
  *   bool take()                          the next stream; false if there is none
  *   void next(const lz_buffer &, lz_step &)    its next step; LZ_FINISH is the last
  * both the same for all threads of its group, which need not be in step at the end.
  * Parser::SCRATCH: bytes of shared memory that it needs. */
-template <class C, class Parser>
-static __device__ __forceinline__ void lz_run_alone(const hr_k_decode &p,
-                                                    uint8_t *shared) {
+template <class C, class Parser, class... More>
+static __device__ __forceinline__ void lz_run_alone(const hr_k_decode &p, uint8_t *shared,
+                                                    const More &...more) {
     const typename C::Makers group;
     const lz_buffer buffer = lz_layout<C>::buffer(shared, 0);
-    Parser parser(p, shared + lz_layout<C>::SCRATCH);
+    Parser parser(p, shared + lz_layout<C>::SCRATCH, more...);
     while (parser.take()) {
         lz_step step;
         do {
@@ -188,10 +189,10 @@ static __device__ __forceinline__ void lz_hand_over(const lz_buffer &buffer, uin
     lz_arrive(LZ_FULL, i, C::THREADS);
 }
 
-template <class C, class Parser>
-static __device__ __forceinline__ void lz_run_parsers(const hr_k_decode &p,
-                                                      uint8_t *shared) {
-    Parser parser(p, shared + lz_layout<C>::SCRATCH);
+template <class C, class Parser, class... More>
+static __device__ __forceinline__ void
+lz_run_parsers(const hr_k_decode &p, uint8_t *shared, const More &...more) {
+    Parser parser(p, shared + lz_layout<C>::SCRATCH, more...);
     uint32_t i = 0;
     lz_step step;
     while (parser.take()) {
@@ -223,13 +224,13 @@ static __device__ __forceinline__ void lz_run_makers(const hr_k_decode &p,
     }
 }
 
-template <class C, class Parser>
-static __device__ __forceinline__ void lz_run(const hr_k_decode &p) {
+template <class C, class Parser, class... More>
+static __device__ __forceinline__ void lz_run(const hr_k_decode &p, const More &...more) {
     uint8_t *shared = hr_shared();
     if constexpr (!C::IS_SPLIT) {
-        lz_run_alone<C, Parser>(p, shared);
+        lz_run_alone<C, Parser>(p, shared, more...);
     } else if (threadIdx.x < C::Parsers::THREADS) {
-        lz_run_parsers<C, Parser>(p, shared);
+        lz_run_parsers<C, Parser>(p, shared, more...);
     } else {
         lz_run_makers<C>(p, shared);
     }

@@ -7,6 +7,7 @@
 #include "lz4.cu"
 #include "scatter.cu"
 #include "store.cu"
+#include "zstd.cu"
 
 void hr__simt_run_tiles(const hr_k_tiles *tiles, uint32_t nblocks, uint64_t seed) {
     void (*kernel)(const hr_k_tiles) = nullptr;
@@ -58,6 +59,22 @@ void hr__simt_run_team(uint32_t team, const hr_k_decode *params, uint32_t nblock
         void (*kernel)(const hr_k_decode);
         uint32_t nthreads, shared_nbytes;
     } teams[] = {HR_K_LZ4_TEAMS(LZ4_TEAM)};
+    hr_simt_run_lanes(teams[team].kernel, *params, nblocks, teams[team].nthreads,
+                      teams[team].shared_nbytes, seed);
+}
+
+void hr__simt_run_zstd(const hr_k_zstd *params, uint32_t nblocks, uint64_t seed) {
+#define ZSTD_TEAM(name, threads, shared) {hr_k_zstd_##name##_kernel, threads, shared},
+    static const struct {
+        void (*kernel)(const hr_k_zstd);
+        uint32_t nthreads, shared_nbytes;
+    } teams[] = {HR_K_ZSTD_TEAMS(ZSTD_TEAM)};
+    const uint32_t team = params->streams.team;
+    hr_simt_run_lanes(hr_k_zstd_literals_kernel, *params, nblocks, 32,
+                      HR_K_ZSTD_LITERALS_SHARED_NBYTES, seed);
+    hr_simt_run_lanes(hr_k_zstd_sequences_kernel, *params, nblocks, 32,
+                      HR_K_ZSTD_SEQUENCES_SHARED_NBYTES, seed);
+    hr_simt_run(hr_k_zstd_offsets_kernel, *params, nblocks, 32, seed);
     hr_simt_run_lanes(teams[team].kernel, *params, nblocks, teams[team].nthreads,
                       teams[team].shared_nbytes, seed);
 }

@@ -12,7 +12,7 @@
 #ifdef HR_HAVE_KERNELS
 
 extern const unsigned char hr__fatbin_scatter[], hr__fatbin_store[], hr__fatbin_filters[],
-    hr__fatbin_lz4[];
+    hr__fatbin_lz4[], hr__fatbin_zstd[];
 
 /* What the fatbin has machine code for, ascending; of the last also PTX. */
 static const int32_t architectures[] = {HR_KERNEL_ARCHS};
@@ -34,7 +34,8 @@ static hr_status load_modules(hr__cuda_kernels *k, hr_error *err) {
         [HR__MODULE_SCATTER] = hr__fatbin_scatter,
         [HR__MODULE_STORE] = hr__fatbin_store,
         [HR__MODULE_FILTERS] = hr__fatbin_filters,
-        [HR__MODULE_LZ4] = hr__fatbin_lz4};
+        [HR__MODULE_LZ4] = hr__fatbin_lz4,
+        [HR__MODULE_ZSTD] = hr__fatbin_zstd};
     static const struct {
         int module;
         const char *name;
@@ -48,6 +49,9 @@ static hr_status load_modules(hr__cuda_kernels *k, hr_error *err) {
         {HR__MODULE_STORE, "hr_k_store_convert_kernel"},
         {HR__MODULE_FILTERS, "hr_k_sum_kernel"},
         {HR__MODULE_FILTERS, "hr_k_unpack_kernel"},
+        {HR__MODULE_ZSTD, "hr_k_zstd_literals_kernel"},
+        {HR__MODULE_ZSTD, "hr_k_zstd_sequences_kernel"},
+        {HR__MODULE_ZSTD, "hr_k_zstd_offsets_kernel"},
     };
     const hr__cuda_driver *cu = k->driver;
     for (size_t i = 0; i < HR__NMODULES; i++) {
@@ -105,9 +109,10 @@ static hr_status load_team(hr__cuda_kernels *k, uint32_t i, uint32_t nmultiproce
     const hr__cuda_driver *cu = k->driver;
     const hr__team *team = &hr__teams[i];
     int nblocks = 0;
-    HR__TRY(hr__cuda_check(
-        cu, cu->module_function(&k->teams[i], k->modules[HR__MODULE_LZ4], team->symbol),
-        team->symbol, err));
+    hr__cu_module module =
+        k->modules[team->kernel == HR__KERNEL_LZ4 ? HR__MODULE_LZ4 : HR__MODULE_ZSTD];
+    HR__TRY(hr__cuda_check(cu, cu->module_function(&k->teams[i], module, team->symbol),
+                           team->symbol, err));
     if (cu->function_set(k->teams[i], HR__CU_FUNC_MAX_DYNAMIC_SHARED_NBYTES,
                          (int)team->shared_nbytes) != HR__CU_SUCCESS) {
         return HR_OK; /* more than the device has: not a team for it */
@@ -185,27 +190,55 @@ static hr_status launch_filter(hr__cuda_kernels *k, hr__stream s, hr__kernel ker
         "launching a filter", err);
 }
 
+/* params: the kernel's whole block. */
 static hr_status launch_team(const hr__cuda_kernels *k, hr__stream s, hr__kernel kernel,
-                             const void *params, hr_error *err) {
-    hr_k_decode decode = *(const hr_k_decode *)params;
+                             const hr_k_decode *decode, void *params, hr_error *err) {
     uint32_t i;
-    HR__TRY(hr__team_find(kernel, &decode, &i, err));
+    HR__TRY(hr__team_find(kernel, decode, &i, err));
     const hr__team *team = &hr__teams[i];
     if (k->team_nblocks[i] == 0) {
         return hr__fail(err, HR_ERR_ARGUMENT,
                         "%s needs %u bytes of shared memory: more than the device has",
                         team->symbol, (unsigned)team->shared_nbytes);
     }
-    if (decode.ntasks == 0) {
+    if (decode->ntasks == 0) {
         return HR_OK;
     }
     uint32_t nblocks =
-        decode.ntasks < k->team_nblocks[i] ? decode.ntasks : k->team_nblocks[i];
-    void *arguments[] = {&decode};
+        decode->ntasks < k->team_nblocks[i] ? decode->ntasks : k->team_nblocks[i];
+    void *arguments[] = {params};
     return hr__cuda_check(k->driver,
                           k->driver->launch(k->teams[i], nblocks, 1, 1, team->nthreads, 1,
                                             1, team->shared_nbytes, s, arguments, NULL),
                           "launching a decoder", err);
+}
+
+/* A warp for every so many of n things. */
+static hr_status launch_warps(const hr__cuda_kernels *k, hr__stream s, int entry,
+                              uint32_t n, uint32_t per_warp, uint32_t shared_nbytes,
+                              void *params, hr_error *err) {
+    if (n == 0) {
+        return HR_OK;
+    }
+    uint32_t nwarps = n / per_warp + (n % per_warp != 0);
+    void *arguments[] = {params};
+    return hr__cuda_check(k->driver,
+                          k->driver->launch(k->entries[entry], nwarps, 1, 1, 32, 1, 1,
+                                            shared_nbytes, s, arguments, NULL),
+                          "launching a decoder", err);
+}
+
+static hr_status launch_zstd(const hr__cuda_kernels *k, hr__stream s, hr_k_zstd params,
+                             hr_error *err) {
+    HR__TRY(launch_warps(k, s, HR__ENTRY_ZSTD_LITERALS, params.nwith_literals,
+                         HR_K_ZSTD_TREES, HR_K_ZSTD_LITERALS_SHARED_NBYTES, &params,
+                         err));
+    HR__TRY(launch_warps(k, s, HR__ENTRY_ZSTD_SEQUENCES, params.nwith_sequences,
+                         HR_K_ZSTD_CHAINS, HR_K_ZSTD_SEQUENCES_SHARED_NBYTES, &params,
+                         err));
+    HR__TRY(launch_warps(k, s, HR__ENTRY_ZSTD_OFFSETS, params.streams.ntasks, 32, 0,
+                         &params, err));
+    return launch_team(k, s, HR__KERNEL_ZSTD, &params.streams, &params, err);
 }
 
 hr_status hr__cuda_kernels_launch(hr__cuda_kernels *k, hr__stream s, hr__kernel kernel,
@@ -219,7 +252,11 @@ hr_status hr__cuda_kernels_launch(hr__cuda_kernels *k, hr__stream s, hr__kernel 
         return launch_filter(k, s, kernel, params, err);
     }
     if (kernel == HR__KERNEL_LZ4) {
-        return launch_team(k, s, kernel, params, err);
+        hr_k_decode decode = *(const hr_k_decode *)params;
+        return launch_team(k, s, kernel, &decode, &decode, err);
+    }
+    if (kernel == HR__KERNEL_ZSTD) {
+        return launch_zstd(k, s, *(const hr_k_zstd *)params, err);
     }
     hr_k_tiles tiles;
     HR__TRY(hr__geometry_tiles(kernel, params, &tiles, err));

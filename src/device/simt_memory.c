@@ -165,6 +165,35 @@ hr_status hr__simt_memory_check_decode(const hr__simt_memory *m,
     return HR_OK;
 }
 
+/* Tables, and the scratch of every block. */
+hr_status hr__simt_memory_check_zstd(const hr__simt_memory *m, const hr_k_zstd *params,
+                                     hr_error *err) {
+    HR__TRY(hr__simt_memory_check_decode(m, &params->streams, err));
+    const uint32_t ntasks = params->streams.ntasks;
+    if (ntasks == 0) {
+        return HR_OK;
+    }
+    HR__TRY(hr__simt_memory_check(m, params->first_blocks,
+                                  (ntasks + UINT64_C(1)) * sizeof(uint32_t),
+                                  "a decoder's first blocks", err));
+    const uint32_t n = ((const uint32_t *)(uintptr_t)params->first_blocks)[ntasks];
+    const hr_k_zstd_block *blocks = (const hr_k_zstd_block *)(uintptr_t)params->blocks;
+    HR__TRY(hr__simt_memory_check(m, params->blocks, n * sizeof *blocks,
+                                  "a decoder's blocks", err));
+    HR__TRY(hr__simt_memory_check(m, params->results, n * sizeof(hr_k_zstd_result),
+                                  "a decoder's results", err));
+    for (uint32_t i = 0; i < n; i++) {
+        const hr_k_zstd_block *b = &blocks[i];
+        bool is_made = b->kind == HR_K_ZSTD_CODED && b->literals_kind != HR_K_ZSTD_RAW;
+        HR__TRY(hr__simt_memory_check(m, b->made_literals, is_made ? b->nliterals : 0,
+                                      "a decoder's literals", err));
+        HR__TRY(hr__simt_memory_check(m, b->made_sequences,
+                                      b->nsequences * sizeof(uint64_t),
+                                      "a decoder's sequences", err));
+    }
+    return HR_OK;
+}
+
 static hr_status check_filter(const hr__simt_memory *m, hr__kernel kernel,
                               const hr_k_filter_task *t, hr_error *err) {
     HR__TRY(

@@ -47,6 +47,9 @@ hr_status hr__simt_memory_extent(const hr__simt_memory *m, const hr_k_dim *dims,
 
 hr_status hr__simt_memory_check_decode(const hr__simt_memory *m,
                                        const hr_k_decode *params, hr_error *err);
+hr_status hr__simt_memory_check_zstd(const hr__simt_memory *m, const hr_k_zstd *params,
+                                     hr_error *err);
+
 hr_status hr__simt_memory_check_filter(const hr__simt_memory *m, hr__kernel kernel,
                                        const hr_k_filter *params, hr_error *err);
 

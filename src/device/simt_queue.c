@@ -47,6 +47,7 @@ typedef struct task {
                 hr_k_store_batch store;
                 hr_k_filter filter;
                 hr_k_decode decode;
+                hr_k_zstd zstd;
             } params;
         } launch;
         mark *mark;
@@ -99,6 +100,16 @@ static hr_status launch_team(hr__simt_queue *q, hr__kernel kernel,
     return HR_OK;
 }
 
+static hr_status launch_zstd(hr__simt_queue *q, const hr_k_zstd *params, hr_error *err) {
+    uint32_t team;
+    HR__TRY(hr__team_find(HR__KERNEL_ZSTD, &params->streams, &team, err));
+    HR__TRY(hr__simt_memory_check_zstd(&q->memory, params, err));
+    if (params->streams.ntasks > 0) {
+        hr__simt_run_zstd(params, MAX_BLOCKS, q->seed++);
+    }
+    return HR_OK;
+}
+
 static hr_status launch_filter(hr__simt_queue *q, hr__kernel kernel,
                                const hr_k_filter *params, hr_error *err) {
     HR__TRY(hr__simt_memory_check_filter(&q->memory, kernel, params, err));
@@ -119,6 +130,9 @@ static hr_status launch(hr__simt_queue *q, hr__kernel kernel, const void *params
     }
     if (kernel == HR__KERNEL_SUM || kernel == HR__KERNEL_UNPACK) {
         return launch_filter(q, kernel, params, err);
+    }
+    if (kernel == HR__KERNEL_ZSTD) {
+        return launch_zstd(q, params, err);
     }
     return kernel == HR__KERNEL_LZ4 ? launch_team(q, kernel, params, err)
                                     : launch_scatter(q, kernel, params, err);
@@ -245,6 +259,10 @@ hr_status hr__simt_launch(hr__simt_queue *q, hr__simt_stream *s, hr__kernel kern
     case HR__KERNEL_SUM:
     case HR__KERNEL_UNPACK:
         t.as.launch.params.filter = *(const hr_k_filter *)params;
+        break;
+    case HR__KERNEL_ZSTD:
+        t.as.launch.params.zstd = *(const hr_k_zstd *)params;
+        HR__TRY(hr__team_find(kernel, params, &team, err));
         break;
     case HR__KERNEL_LZ4:
         t.as.launch.params.decode = *(const hr_k_decode *)params;

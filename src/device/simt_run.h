@@ -20,6 +20,9 @@ void hr__simt_run_unpack(const hr_k_filter *filter, uint32_t nblocks, uint64_t s
 void hr__simt_run_team(uint32_t team, const hr_k_decode *params, uint32_t nblocks,
                        uint64_t seed);
 
+/* All kernels of the decoder, one after the other. */
+void hr__simt_run_zstd(const hr_k_zstd *params, uint32_t nblocks, uint64_t seed);
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,8 +3,11 @@
 
 #define LZ4_TEAM(name, threads, shared)                                                  \
     {HR__KERNEL_LZ4, HR_K_LZ4_##name, "hr_k_lz4_" #name "_kernel", threads, shared},
+#define ZSTD_TEAM(name, threads, shared)                                                 \
+    {HR__KERNEL_ZSTD, HR_K_ZSTD_##name, "hr_k_zstd_" #name "_kernel", threads, shared},
 
-const hr__team hr__teams[HR__NTEAMS] = {HR_K_LZ4_TEAMS(LZ4_TEAM)};
+const hr__team hr__teams[HR__NTEAMS] = {HR_K_LZ4_TEAMS(LZ4_TEAM)
+                                            HR_K_ZSTD_TEAMS(ZSTD_TEAM)};
 
 hr_status hr__team_find(hr__kernel kernel, const hr_k_decode *params, uint32_t *out,
                         hr_error *err) {

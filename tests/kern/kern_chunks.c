@@ -300,7 +300,7 @@ int main(int argc, char **argv) {
     open_array(&b, &context, &node);
     runner_open(&b.runner, argv[1]);
     prepare(&b);
-    for (uint32_t team = 0; team < HR__NTEAMS; team++) {
+    for (uint32_t team = 0; team < HR_K_LZ4_NTEAMS; team++) {
         nwrong += measure(&b, b.nchunks, team);
     }
     for (uint64_t n = b.nchunks / 2; n >= 4; n /= 2) {

@@ -1,0 +1,319 @@
+/* Zstandard's sequences: tables of states, and chains through them.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A warp takes HR_K_ZSTD_CHAINS blocks. A lane makes each of their tables; then a lane
+ * follows each block's chain. Offsets that repeat one from before the block are written
+ * down as such, and settled by hr_k_zstd_offsets_kernel, once all blocks are decoded. */
+#ifndef HR_CUDA_ZSTD_SEQUENCES_CUH
+#define HR_CUDA_ZSTD_SEQUENCES_CUH
+
+#include "zstd_code.cuh"
+
+/* Tables of literal lengths, offsets and match lengths, behind each other. */
+#define ZSTD_TABLES_NENTRIES (512 + 256 + 512)
+
+struct zstd_chains {
+    uint32_t tables[HR_K_ZSTD_CHAINS][ZSTD_TABLES_NENTRIES];
+    uint16_t counts[3 * HR_K_ZSTD_CHAINS][ZSTD_MAX_SYMBOLS];
+    uint32_t logs[3][HR_K_ZSTD_CHAINS]; /* ZSTD_NO_TABLE: it is wrong */
+};
+
+#define ZSTD_NO_TABLE UINT32_MAX
+
+/* What symbols stand for: the least length | extra bits << 20. */
+static __device__ const uint32_t zstd_literal_lengths[36] = {0,
+                                                             1,
+                                                             2,
+                                                             3,
+                                                             4,
+                                                             5,
+                                                             6,
+                                                             7,
+                                                             8,
+                                                             9,
+                                                             10,
+                                                             11,
+                                                             12,
+                                                             13,
+                                                             14,
+                                                             15,
+                                                             16 | 1 << 20,
+                                                             18 | 1 << 20,
+                                                             20 | 1 << 20,
+                                                             22 | 1 << 20,
+                                                             24 | 2 << 20,
+                                                             28 | 2 << 20,
+                                                             32 | 3 << 20,
+                                                             40 | 3 << 20,
+                                                             48 | 4 << 20,
+                                                             64 | 6 << 20,
+                                                             128 | 7 << 20,
+                                                             256 | 8 << 20,
+                                                             512 | 9 << 20,
+                                                             1024 | 10 << 20,
+                                                             2048 | 11 << 20,
+                                                             4096 | 12 << 20,
+                                                             8192 | 13 << 20,
+                                                             16384 | 14 << 20,
+                                                             32768 | 15 << 20,
+                                                             65536 | 16 << 20};
+static __device__ const uint32_t zstd_match_lengths[53] = {3,
+                                                           4,
+                                                           5,
+                                                           6,
+                                                           7,
+                                                           8,
+                                                           9,
+                                                           10,
+                                                           11,
+                                                           12,
+                                                           13,
+                                                           14,
+                                                           15,
+                                                           16,
+                                                           17,
+                                                           18,
+                                                           19,
+                                                           20,
+                                                           21,
+                                                           22,
+                                                           23,
+                                                           24,
+                                                           25,
+                                                           26,
+                                                           27,
+                                                           28,
+                                                           29,
+                                                           30,
+                                                           31,
+                                                           32,
+                                                           33,
+                                                           34,
+                                                           35 | 1 << 20,
+                                                           37 | 1 << 20,
+                                                           39 | 1 << 20,
+                                                           41 | 1 << 20,
+                                                           43 | 2 << 20,
+                                                           47 | 2 << 20,
+                                                           51 | 3 << 20,
+                                                           59 | 3 << 20,
+                                                           67 | 4 << 20,
+                                                           83 | 4 << 20,
+                                                           99 | 5 << 20,
+                                                           131 | 7 << 20,
+                                                           259 | 8 << 20,
+                                                           515 | 9 << 20,
+                                                           1027 | 10 << 20,
+                                                           2051 | 11 << 20,
+                                                           4099 | 12 << 20,
+                                                           8195 | 13 << 20,
+                                                           16387 | 14 << 20,
+                                                           32771 | 15 << 20,
+                                                           65539 | 16 << 20};
+
+/* Counts of the predefined tables; 255: less than one. */
+static __device__ const uint8_t zstd_predefined[3][53] = {
+    {4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1,   1,   2,   2,
+     2, 2, 2, 2, 2, 2, 2, 3, 2, 1, 1, 1, 1, 1, 255, 255, 255, 255},
+    {1, 1, 1, 1, 1, 1, 2, 2, 2, 1,   1,   1,   1,   1,  1,
+     1, 1, 1, 1, 1, 1, 1, 1, 1, 255, 255, 255, 255, 255},
+    {1, 4, 3, 2, 2, 2, 2, 2, 2, 1, 1,   1,   1,   1,   1,   1,   1,  1,
+     1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,   1,   1,   1,   1,   1,   1,  1,
+     1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 255, 255, 255, 255, 255, 255, 255}};
+
+static __device__ __forceinline__ uint32_t zstd_max_symbol(uint32_t code) {
+    return code == 0 ? 35 : code == 1 ? 31 : 52;
+}
+
+struct zstd_extra {
+    uint32_t code;
+    __device__ __forceinline__ uint32_t operator()(uint32_t symbol) const {
+        const uint32_t s = min(symbol, zstd_max_symbol(code));
+        return code == 0   ? zstd_literal_lengths[s] >> 20
+               : code == 1 ? s
+                           : zstd_match_lengths[s] >> 20;
+    }
+};
+
+/* Make the table of a block's code; its log. */
+static __device__ __forceinline__ uint32_t zstd_build(uint32_t *table, uint16_t *counts,
+                                                      uint32_t code,
+                                                      const hr_k_zstd_block *b,
+                                                      uint64_t src, uint32_t src_nbytes) {
+    const zstd_extra extra = {code};
+    const uint32_t max_symbol = zstd_max_symbol(code);
+    uint32_t log = code == 1 ? 5 : 6;
+    if (b->table_kinds[code] == HR_K_ZSTD_SINGLE) {
+        const uint32_t symbol = min(lz_load_u8(src + b->tables[code]), max_symbol);
+        table[0] = zstd_entry(0, extra(symbol), symbol, 0);
+        return 0;
+    }
+    if (b->table_kinds[code] == HR_K_ZSTD_PREDEFINED) {
+        for (uint32_t i = 0; i <= max_symbol; i++) {
+            const uint32_t n = zstd_predefined[code][i];
+            counts[i] = (uint16_t)(n == 255 ? 0xFFFF : n);
+        }
+    } else {
+        zstd_forward in = {src + b->tables[code], src + src_nbytes, 0};
+        log = zstd_read_counts(in, counts, max_symbol, code == 1 ? 8 : 9);
+        if (log == 0) {
+            return ZSTD_NO_TABLE;
+        }
+    }
+    zstd_make_table(table, counts, max_symbol, log, extra);
+    return log;
+}
+
+/* The last three offsets. */
+struct zstd_offsets {
+    uint32_t last[3];
+
+    /* value: as coded; above 3 an offset. */
+    __device__ __forceinline__ uint32_t next(uint32_t value, bool no_literals) {
+        const uint32_t which = value - 1 + (no_literals ? 1 : 0);
+        const bool is_new = value > 3;
+        uint32_t offset = which == 1 ? last[1] : which == 2 ? last[2] : last[0];
+        offset -= which == 3 ? 1 : 0;
+        offset = is_new ? min(value - 3, ZSTD_FAR) : offset;
+        last[2] = is_new || which >= 2 ? last[1] : last[2];
+        last[1] = is_new || which >= 1 ? last[0] : last[1];
+        last[0] = offset;
+        return offset;
+    }
+};
+
+/* Follow a block's chain; 0 or what is wrong. */
+static __device__ __forceinline__ uint32_t zstd_follow(const uint32_t *tables,
+                                                       const uint32_t (&logs)[3],
+                                                       const hr_k_zstd_block *b,
+                                                       uint64_t src,
+                                                       hr_k_zstd_result *result) {
+    const uint32_t *of = tables + 512, *ml = tables + 768;
+    zstd_bits bits;
+    if (!bits.open(src + b->sequences, b->sequences_nbytes)) {
+        return HR_K_BAD_CODE;
+    }
+    bits.fill();
+    uint32_t literal = tables[bits.take(logs[0])], offset = of[bits.take(logs[1])];
+    uint32_t match = ml[bits.take(logs[2])];
+    zstd_offsets offsets = {{zstd_earlier(0), zstd_earlier(1), zstd_earlier(2)}};
+    uint32_t nliterals = 0, nbytes = b->nliterals;
+    const uint32_t n = b->nsequences;
+    uint64_t *out = hr_global<uint64_t>(b->made_sequences);
+    HR_NO_UNROLL
+    for (uint32_t i = 0; i < n; i++) {
+        bits.fill();
+        const uint32_t width = zstd_nextra(offset);
+        const uint32_t value = (1U << width) + bits.take(width);
+        bits.fill();
+        const uint32_t m = (zstd_match_lengths[zstd_symbol(match)] & 0xFFFFF) +
+                           bits.take(zstd_nextra(match));
+        const uint32_t l = (zstd_literal_lengths[zstd_symbol(literal)] & 0xFFFFF) +
+                           bits.take(zstd_nextra(literal));
+        nliterals += l;
+        nbytes += m;
+        if (nliterals > b->nliterals || bits.left < 0) {
+            return HR_K_BAD_CODE;
+        }
+        if (nbytes > b->max_nbytes) {
+            return HR_K_TOO_LONG;
+        }
+        const uint32_t far = offsets.next(value, l == 0);
+        out[i] = (far & ((1U << ZSTD_OFFSET_BITS) - 1)) |
+                 (uint64_t)m << ZSTD_OFFSET_BITS | (uint64_t)l << (ZSTD_OFFSET_BITS + 18);
+        if (i + 1 < n) {
+            bits.fill();
+            literal = tables[zstd_base(literal) + bits.take(zstd_nbits(literal))];
+            match = ml[zstd_base(match) + bits.take(zstd_nbits(match))];
+            offset = of[zstd_base(offset) + bits.take(zstd_nbits(offset))];
+        }
+    }
+    result->nbytes = nbytes;
+    for (uint32_t k = 0; k < 3; k++) {
+        result->offsets[k] = offsets.last[k];
+    }
+    return bits.is_at_end() ? 0 : HR_K_BAD_CODE;
+}
+
+extern "C" __global__ void __launch_bounds__(32)
+    hr_k_zstd_sequences_kernel(const __grid_constant__ hr_k_zstd p) {
+    zstd_chains &chains = *(zstd_chains *)hr_shared();
+    const uint32_t lane = threadIdx.x, mine = lane % HR_K_ZSTD_CHAINS;
+    const uint32_t code = lane / HR_K_ZSTD_CHAINS;
+    const uint32_t *numbers = hr_global<const uint32_t>(p.with_sequences);
+    HR_NO_UNROLL
+    for (uint32_t first = blockIdx.x * HR_K_ZSTD_CHAINS; first < p.nwith_sequences;
+         first += gridDim.x * HR_K_ZSTD_CHAINS) {
+        const bool is_on = first + mine < p.nwith_sequences;
+        const uint32_t number = numbers[is_on ? first + mine : first];
+        const hr_k_zstd_block *b = zstd_block(p, number);
+        const hr_k_task *task = hr_global<const hr_k_task>(p.streams.tasks) + b->stream;
+        const uint64_t src = task->src;
+        __syncwarp();
+        if (is_on && code < 3) {
+            uint32_t *table = chains.tables[mine] + (code == 0   ? 0
+                                                     : code == 1 ? 512
+                                                                 : 768);
+            chains.logs[code][mine] =
+                zstd_build(table, chains.counts[lane], code, b, src, task->src_nbytes);
+        }
+        __syncwarp();
+        if (is_on && code == 0) {
+            const uint32_t logs[3] = {chains.logs[0][mine], chains.logs[1][mine],
+                                      chains.logs[2][mine]};
+            const bool has_tables = logs[0] != ZSTD_NO_TABLE &&
+                                    logs[1] != ZSTD_NO_TABLE && logs[2] != ZSTD_NO_TABLE;
+            hr_k_zstd_result *result = zstd_result(p, number);
+            result->sequences_code = HR_K_BAD_CODE;
+            if (has_tables) {
+                result->sequences_code =
+                    zstd_follow(chains.tables[mine], logs, b, src, result);
+            }
+        }
+    }
+}
+
+/* A thread goes through the blocks of a stream: places in the output, and offsets. */
+extern "C" __global__ void __launch_bounds__(32)
+    hr_k_zstd_offsets_kernel(const __grid_constant__ hr_k_zstd p) {
+    const uint32_t *firsts = hr_global<const uint32_t>(p.first_blocks);
+    HR_NO_UNROLL
+    for (uint32_t s = blockIdx.x * 32 + threadIdx.x; s < p.streams.ntasks;
+         s += gridDim.x * 32) {
+        const uint32_t dst_nbytes =
+            (hr_global<const hr_k_task>(p.streams.tasks) + s)->dst_nbytes;
+        uint32_t at = 0, frame = 0, last[3] = {1, 4, 8};
+        for (uint32_t i = firsts[s]; i < firsts[s + 1]; i++) {
+            const hr_k_zstd_block *b = zstd_block(p, i);
+            hr_k_zstd_result *r = zstd_result(p, i);
+            if (b->begins_frame != 0) {
+                frame = at;
+                last[0] = 1;
+                last[1] = 4;
+                last[2] = 8;
+            }
+            uint32_t behind[3];
+            for (uint32_t k = 0; k < 3; k++) {
+                behind[k] =
+                    b->nsequences > 0 ? zstd_offset(r->offsets[k], last) : last[k];
+            }
+            for (uint32_t k = 0; k < 3; k++) {
+                r->offsets[k] = last[k];
+                last[k] = behind[k];
+            }
+            const uint32_t nbytes = b->nsequences > 0 ? r->nbytes : b->nliterals;
+            r->begin = at;
+            r->frame_begin = frame;
+            if ((r->literals_code | r->sequences_code) == 0 && nbytes > dst_nbytes - at) {
+                r->sequences_code = HR_K_TOO_LONG;
+            }
+            if ((r->literals_code | r->sequences_code) != 0) {
+                break; /* nobody goes on behind it */
+            }
+            r->nbytes = nbytes;
+            at += nbytes;
+        }
+    }
+}
+
+#endif
