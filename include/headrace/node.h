@@ -15,7 +15,9 @@ typedef struct hr_store hr_store; /* bytes by key */
 typedef struct hr_node hr_node;   /* an array or a group; immutable once opened */
 
 /* A directory as a store, read-only; keys are paths below it. The directory must exist.
- * Errors: HR_ERR_NOT_FOUND, HR_ERR_IO. Caller owns *out. Any thread. */
+ * Symbolic links are followed, also out of it: open no store of a stranger whose links
+ * you would not follow. Errors: HR_ERR_NOT_FOUND, HR_ERR_IO. Caller owns *out. Any
+ * thread. */
 HR_API HR_NODISCARD hr_status hr_store_open_directory(hr_context *context,
                                                       const char *path, hr_store **out,
                                                       hr_error *err);

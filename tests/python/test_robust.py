@@ -142,6 +142,18 @@ def test_a_failure_is_never_fill(context, folder, kind):
     assert caught.value.key
 
 
+def test_links_out_of_a_store_are_followed(context, folder):
+    """As by other readers: data sets are put together from links to files elsewhere."""
+    path = rows(folder)
+    (folder / "elsewhere").mkdir()
+    (folder / "rows" / "4.0").rename(folder / "elsewhere" / "chunk")
+    (folder / "rows" / "4.0").symlink_to(folder / "elsewhere" / "chunk")
+    (folder / "whole").symlink_to(path)
+    for link in (path, folder / "whole"):
+        with context.open(str(link)) as array:
+            assert (array.read() == VALUES).all()
+
+
 def test_a_chunk_without_permission_is_an_error(cli, folder):
     path = rows(folder)
     (folder / "rows" / "4.0").chmod(0)
