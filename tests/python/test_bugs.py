@@ -257,6 +257,11 @@ def test_b45_keys_follow_the_separator(context, cli, folder):
     assert (read(context, wrong) == 0).all()
     result = cli("verify", wrong)
     assert b"0/0" in result.stdout + result.stderr  # the missing key is named
+    unsaid = handmade.v2(folder / "unsaid", (2, 2), (2, 2), "|u1", {"0/0": seven})
+    assert (read(context, unsaid) == 0).all()  # "." is meant where nothing is said
+    with pytest.raises(HeadraceError) as caught:
+        read(context, unsaid, strict=True)
+    assert caught.value.status == "MISSING_CHUNK" and caught.value.key == "0.0"
 
 
 # 6. Decoders
