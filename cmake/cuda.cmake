@@ -80,9 +80,9 @@ endif()
 set(HR_SIMT_OPTIONS -Wall -Wextra -Wshadow -fno-exceptions -fno-rtti
   -fno-threadsafe-statics -fno-sanitize=thread -ffp-contract=off)
 if(HR_SIMT)
-  list(APPEND HR_KERNEL_SOURCES ${CMAKE_SOURCE_DIR}/cuda/simt_run.cpp)
+  list(APPEND HR_KERNEL_SOURCES ${CMAKE_SOURCE_DIR}/src/device/simt_run.cpp)
   list(APPEND HR_KERNEL_DEFINITIONS HR_WITH_SIMT)
-  set_source_files_properties(${CMAKE_SOURCE_DIR}/cuda/simt_run.cpp PROPERTIES
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/src/device/simt_run.cpp PROPERTIES
     COMPILE_OPTIONS "${HR_SIMT_OPTIONS}"
     OBJECT_DEPENDS "${HR_KERNEL_DEVICE_SOURCES};${HR_KERNEL_HEADERS}")
 endif()

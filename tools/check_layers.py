@@ -84,6 +84,12 @@ def check_kernels(path):
             yield f"<{name}>: kernels see the files beside them only"
 
 
+def check_kernels_on_host(path):
+    for quoted, name in includes(path):
+        if quoted and not name.startswith(("cuda/", "device/")):
+            yield f'"{name}": what compiles the kernels for the host sees them and device/'
+
+
 def check_user(path):
     for quoted, name in includes(path):
         if quoted and not (path.parent / name).exists():
@@ -103,6 +109,7 @@ def main():
                        if p.relative_to(ROOT / "src").parts[0] in ALLOWED])
     run(check_public, files("include", ".h"))
     run(check_kernels, files("cuda", ".cu", ".h", ".cuh"))
+    run(check_kernels_on_host, files("src/device", ".cpp"))
     for folder in PUBLIC_ONLY:
         run(check_user, [p for p in files(folder, ".c", ".h")
                          if str(p.parent.relative_to(ROOT)) not in BELOW])

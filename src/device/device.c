@@ -15,3 +15,13 @@ const hr__device_ops *hr__device_find(int32_t type) {
         return NULL;
     }
 }
+
+hr_status hr__device_require(int32_t type, const hr__device_ops **out, hr_error *err) {
+    const hr__device_ops *ops = hr__device_find(type);
+    if (ops == NULL) {
+        return hr__fail(err, HR_ERR_UNSUPPORTED, "this build has no device of type %d",
+                        type);
+    }
+    *out = ops;
+    return HR_OK;
+}

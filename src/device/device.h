@@ -78,6 +78,8 @@ struct hr__device {
 
 /* The ops for a device type: NULL for cpu, and for simt in builds without it. */
 const hr__device_ops *hr__device_find(int32_t type);
+/* The same, or HR_ERR_UNSUPPORTED. */
+hr_status hr__device_require(int32_t type, const hr__device_ops **out, hr_error *err);
 
 extern const hr__device_ops hr__cuda_ops;
 #ifdef HR_WITH_SIMT

@@ -57,11 +57,8 @@ static hr__need usual_size(const hr__ring_set *set) {
 
 static hr_status ring_open(hr__ring_set *set, hr_device device, hr__ring **out,
                            hr_error *err) {
-    const hr__device_ops *ops = hr__device_find(device.type);
-    if (ops == NULL) {
-        return hr__fail(err, HR_ERR_UNSUPPORTED, "this build has no device of type %d",
-                        device.type);
-    }
+    const hr__device_ops *ops = NULL;
+    HR__TRY(hr__device_require(device.type, &ops, err));
     hr__ring *ring = hr__calloc(set->allocator, sizeof *ring);
     if (ring == NULL) {
         return hr__fail_memory(err, sizeof *ring);

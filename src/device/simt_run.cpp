@@ -3,11 +3,11 @@
  * Neither exceptions nor the C++ library: what this is linked into stays plain C. */
 #include "device/simt_run.h"
 
-#include "filters.cu"
-#include "lz4.cu"
-#include "scatter.cu"
-#include "store.cu"
-#include "zstd.cu"
+#include "cuda/filters.cu"
+#include "cuda/lz4.cu"
+#include "cuda/scatter.cu"
+#include "cuda/store.cu"
+#include "cuda/zstd.cu"
 
 void hr__simt_run_tiles(const hr_k_tiles *tiles, uint32_t nblocks, uint64_t seed) {
     void (*kernel)(const hr_k_tiles) = nullptr;
