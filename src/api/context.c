@@ -13,7 +13,7 @@
 #define DEFAULT_DEVICE_SCRATCH (1024 * MIB)
 #define DEFAULT_INDEX_CACHE (64 * MIB)
 #define DEFAULT_METADATA_MAX (64 * MIB)
-#define SLOTS_PER_THREAD 3
+#define SLOTS_PER_THREAD 2
 #define MAX_THREADS 1024
 
 const char *hr_version(void) {

@@ -276,9 +276,10 @@ void hr__ring_trim(hr__ring *ring) {
     pthread_mutex_unlock(&ring->lock);
 }
 
-bool hr__ring_is_wanted(hr__ring *ring) {
+bool hr__ring_is_starved(hr__ring *ring) {
     pthread_mutex_lock(&ring->lock);
-    bool wanted = ring->nwaiting > 0;
+    bool starved = ring->nwaiting > 0 && oldest_in_flight(ring) == NULL &&
+                   !is_landing(ring, UINT64_MAX);
     pthread_mutex_unlock(&ring->lock);
-    return wanted;
+    return starved;
 }

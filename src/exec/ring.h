@@ -74,8 +74,10 @@ void hr__ring_give_back(hr__ring *ring, hr__ring_slot *slot);
 void hr__ring_drain(hr__ring *ring);
 /* Free all idle slots. */
 void hr__ring_trim(hr__ring *ring);
-/* Is somebody waiting for a slot? */
-bool hr__ring_is_wanted(hr__ring *ring);
+/* Is somebody waiting for a slot while none is on its way? Only a holder can help then.
+ * (To hurry whenever somebody waits would make the waiting last: slots would travel
+ * nearly empty, and each takes as long as a full one.) */
+bool hr__ring_is_starved(hr__ring *ring);
 
 /* The rings of a context, one per device, opened on first use. */
 typedef struct hr__ring_set {

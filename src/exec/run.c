@@ -74,13 +74,18 @@ static bool run_piece(hr__job *job, void *worker) {
         object = run->next_object;
         run->next_object = object->next;
     }
-    bool found = range != NULL || object != NULL;
+    /* Who leaves a run leaves no slab open behind: another run may wait for its slot.
+     * (With nobody active the run is being completed: that flushes too.) */
+    bool leaving = run->slabs != NULL && run->nactive > 0;
+    bool found = range != NULL || object != NULL || leaving;
     run->nactive += found;
     pthread_mutex_unlock(&run->lock);
     if (!found) {
         return false;
     }
-    if (range != NULL) {
+    if (range == NULL && object == NULL) {
+        hr__slab_flush_all(run);
+    } else if (range != NULL) {
         hr__run_range(run, worker, opened->plan, opened->object, range);
         if (atomic_fetch_sub(&opened->pending, 1) == 1) {
             hr__opened_free(run, opened);

@@ -92,7 +92,7 @@ void hr__slab_close(hr__slab *slab) {
     hr__need usual = slab->ring->usual;
     bool is_full = slab->used >= run->slab_nbytes ||
                    slab->scratch >= usual.scratch - usual.scratch / 4;
-    if (is_full || hr__ring_is_wanted(slab->ring)) {
+    if (is_full || hr__ring_is_starved(slab->ring)) {
         hr__slab_flush(slab);
         return;
     }

@@ -28,7 +28,7 @@ typedef struct hr__slab {
  * until it closes it. */
 hr_status hr__slab_open(struct hr__run *run, hr__ring *ring, hr__need need,
                         hr__slab **out, hr_error *err);
-/* Leave it open for others, or flush it where it is full or its slot is wanted. */
+/* Leave it open for others, or flush it where it is full or others starve. */
 void hr__slab_close(hr__slab *slab);
 /* Flush what a run has open. */
 void hr__slab_flush_all(struct hr__run *run);

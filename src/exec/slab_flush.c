@@ -199,13 +199,11 @@ static hr_status launch_stores(hr__slab *slab, const tables *t, hr__slab_turn tu
                : d->ops->launch(d, slab->slot->stream, HR__KERNEL_STORE, batch, err);
 }
 
-/* Streams of a slab share the device with those of other slabs: what counts is how much
- * work one of them is. The team sizes are those that were measured best for blocks of
- * 64 KiB, 256 KiB and 1 MiB (bench/NOTES.md). */
+/* Streams of a slab share the device with those of the few slabs beside it (a device has
+ * eight queues as a rule): what counts is how much work one of them is. The teams are
+ * those that were measured best (bench/NOTES.md). */
 static uint32_t lz4_team(const hr_k_task *longest) {
-    return longest->dst_nbytes <= 128U << 10   ? HR_K_LZ4_w2s
-           : longest->dst_nbytes <= 512U << 10 ? HR_K_LZ4_w4s
-                                               : HR_K_LZ4_w8;
+    return longest->dst_nbytes <= 512U << 10 ? HR_K_LZ4_w4s : HR_K_LZ4_w8;
 }
 
 static hr_status launch_leaves(hr__slab *slab, const tables *t, hr_error *err) {
