@@ -1,10 +1,10 @@
 """Write arrays for reads into a device's memory. SPDX-License-Identifier: Apache-2.0
 
-usage: device_arrays.py DIRECTORY MIB
+usage: device_arrays.py DIRECTORY MIB [NAME…]
 
 float32 fields of 1024 x 1024 in chunks of 1 MiB (a quarter of a field), like packed
-reanalysis data: smooth waves, a little noise, 12 bits of the mantissa. Uncompressed, as
-Blosc-LZ4 with shuffle, and as zstd.
+reanalysis data: smooth waves, a little noise, 12 bits of the mantissa. Uncompressed (raw),
+as Blosc-LZ4 with shuffle (blosc-lz4), and as zstd (zstd); all, or those named.
 """
 
 import sys
@@ -28,17 +28,17 @@ def field(t):
     return ((bits + np.uint32(1 << 10)) & np.uint32(0xFFFFF800)).view("f4")
 
 
-def main(folder, mib):
+def main(folder, mib, names):
     count = mib // 4
     distinct = np.stack([field(t) for t in range(min(count, 64))])
     codecs = {"raw": None, "blosc-lz4": Blosc("lz4", 5, Blosc.SHUFFLE), "zstd": Zstd(3)}
-    for name, codec in codecs.items():
+    for name in names or codecs:
         array = zarr.create_array(f"{folder}/{name}.zarr", shape=(count, N, N), dtype="f4",
-                                  chunks=(1, N // 4, N), compressors=codec, filters=None,
+                                  chunks=(1, N // 4, N), compressors=codecs[name], filters=None,
                                   zarr_format=2, overwrite=True)
         for t in range(0, count, len(distinct)):
             array[t:t + len(distinct)] = distinct[:count - t]
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3:])

@@ -203,6 +203,16 @@ static uint64_t slab_size(const hr__run *run) {
     return share < SLAB_LEAST ? SLAB_LEAST : share;
 }
 
+/* Threads worth waking: objects that are one chunk are one piece each. 0: all. */
+static uint32_t threads_wanted(const hr__plan *plan) {
+    for (const hr__object_plan *o = plan->objects; o != NULL; o = o->next) {
+        if (o->array->nlevels > 0) {
+            return 0;
+        }
+    }
+    return plan->nobjects < UINT32_MAX ? (uint32_t)plan->nobjects : 0;
+}
+
 hr_status hr__run_start(hr__run *run, void *stream, hr_error *err) {
     hr_status status = record_starts(run, stream, err);
     if (status != HR_OK) {
@@ -217,6 +227,7 @@ hr_status hr__run_start(hr__run *run, void *stream, hr_error *err) {
     pthread_mutex_init(&run->lock, NULL);
     run->generation = hr__fork_generation();
     run->job.run = run_piece;
+    run->job.wanted = threads_wanted(&run->plan);
     run->slab_nbytes = run->nstarts > 0 ? slab_size(run) : 0;
     for (uint32_t i = 0; i < run->nstarts; i++) {
         uint64_t most = run->starts[i].ring->usual.payload / 8 * 7;
