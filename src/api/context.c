@@ -119,11 +119,8 @@ hr_status hr_device_describe(hr_device device, hr_device_info *out, hr_error *er
         info.memory_nbytes =
             (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     } else {
-        const hr__device_ops *ops = hr__device_find(device.type);
-        if (ops == NULL) {
-            return hr__fail(err, HR_ERR_UNSUPPORTED,
-                            "this build has no device of type %d", device.type);
-        }
+        const hr__device_ops *ops = NULL;
+        HR__TRY(hr__device_require(device.type, &ops, err));
         HR__TRY(ops->describe(device.index, &info, err));
     }
     return hr__options_write(out, &info, sizeof info, "hr_device_info", err);
