@@ -43,6 +43,13 @@ static void print_json(const cli_reader *reader, const hr_batch_stats *stats,
     json_object_object_add(object, "chunks", json_object_new_uint64(stats->nchunks));
     json_object_object_add(object, "missing",
                            json_object_new_uint64(stats->nchunks_missing));
+    json_object_object_add(object, "read_seconds",
+                           json_object_new_double((double)stats->read_ns * 1e-9));
+    json_object_object_add(object, "slabs", json_object_new_uint64(stats->nslabs));
+    json_object_object_add(object, "copied_nbytes",
+                           json_object_new_uint64(stats->copied_nbytes));
+    json_object_object_add(object, "wait_seconds",
+                           json_object_new_double((double)stats->wait_ns * 1e-9));
     cli_json_print(object);
 }
 
@@ -54,8 +61,14 @@ static void print_text(const cli_reader *reader, const hr_batch_stats *stats,
            repeats, best * 1e3);
     printf("speed    %.2f GB/s\n", nbytes / median * 1e-9);
     printf("output   %s\n", cli_nbytes_text(reader->read_nbytes, size));
-    printf("encoded  %s in %" PRIu64 " reads\n",
-           cli_nbytes_text(stats->read_nbytes, size), stats->nreads);
+    printf("encoded  %s in %" PRIu64 " reads, %.1f ms in all threads together\n",
+           cli_nbytes_text(stats->read_nbytes, size), stats->nreads,
+           (double)stats->read_ns * 1e-6);
+    if (stats->nslabs > 0) {
+        printf("copied   %s in %" PRIu64 " slabs, %.1f ms waited for their memory\n",
+               cli_nbytes_text(stats->copied_nbytes, size), stats->nslabs,
+               (double)stats->wait_ns * 1e-6);
+    }
     printf("chunks   %" PRIu64 ", %" PRIu64 " of them missing\n", stats->nchunks,
            stats->nchunks_missing);
 }

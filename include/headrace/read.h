@@ -150,6 +150,10 @@ typedef struct hr_batch_stats {
     uint64_t copied_nbytes;   /* sent to devices */
     uint64_t ndecoded_cpu;    /* chunks decoded by the host */
     uint64_t ndecoded_device; /* chunks decoded by kernels */
+    uint64_t nslabs;          /* copies to devices, of many chunks each */
+    uint64_t read_ns;         /* in reads from the store, all threads together */
+    uint64_t wait_ns; /* waiting for a device to give staging memory back, likewise: where
+                         it is large, the copies or the kernels are what takes the time */
 } hr_batch_stats;
 
 #define HR_BATCH_STATS_INIT ((hr_batch_stats){.struct_size = sizeof(hr_batch_stats)})

@@ -143,6 +143,14 @@ hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
     return hr__run_to_devices(run, chunk, d.out, d.out_nbytes, err);
 }
 
+hr_status hr__run_read(hr__run *run, hr__object *object, uint64_t offset, uint64_t nbytes,
+                       void *dst, hr_error *err) {
+    uint64_t start = hr__run_clock();
+    hr_status status = hr__object_read(object, offset, nbytes, dst, err);
+    atomic_fetch_add(&run->read_ns, hr__run_clock() - start);
+    return status;
+}
+
 /* An uncompressed chunk that goes to one place as it is: read it there. */
 static hr_status read_direct(hr__run *run, const hr__chunk *chunk, hr__object *object,
                              const hr__chain *chain, bool *done, hr_error *err) {
@@ -154,7 +162,7 @@ static hr_status read_direct(hr__run *run, const hr__chunk *chunk, hr__object *o
     if (dst == NULL) {
         return HR_OK;
     }
-    HR__TRY(hr__object_read(object, chunk->offset, chunk->nbytes, dst, err));
+    HR__TRY(hr__run_read(run, object, chunk->offset, chunk->nbytes, dst, err));
     atomic_fetch_add(&run->decoded_nbytes, chunk->nbytes);
     return HR_OK;
 }
@@ -174,7 +182,7 @@ static hr_status read_range(hr__run *run, hr__worker *w, hr__object *object,
     if (buffer == NULL) {
         return hr__fail_memory(err, range->nbytes);
     }
-    HR__TRY(hr__object_read(object, range->offset, range->nbytes, buffer, err));
+    HR__TRY(hr__run_read(run, object, range->offset, range->nbytes, buffer, err));
     *bytes = buffer;
     return HR_OK;
 }

@@ -242,6 +242,12 @@ hr_status hr__run_start(hr__run *run, void *stream, hr_error *err) {
     return HR_OK;
 }
 
+uint64_t hr__run_clock(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
+}
+
 static struct timespec deadline_after(int64_t timeout_ns) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);

@@ -71,6 +71,7 @@ typedef struct hr__run {
 
     atomic_uint_fast64_t nmissing, nreads, read_nbytes, decoded_nbytes, copied_nbytes;
     atomic_uint_fast64_t ndecoded_cpu, ndecoded_device;
+    atomic_uint_fast64_t nslabs, read_ns, wait_ns; /* times of all threads together */
 } hr__run;
 
 /* run.c */
@@ -89,6 +90,8 @@ void hr__run_push(hr__run *run, hr__opened *opened);
 void hr__run_fail_chunk(hr__run *run, const hr__chunk *chunk, const hr_error *err);
 /* The same, after adding to the error where the chunk is. */
 void hr__run_report(hr__run *run, const hr__chunk *chunk, hr_error *err);
+/* Now, in ns, for differences. */
+uint64_t hr__run_clock(void);
 /* Record a failure for all requests with a destination on this device. */
 void hr__run_fail_ring(hr__run *run, const hr__ring *ring, const hr_error *err);
 
@@ -104,6 +107,9 @@ hr_status hr__run_key(const hr__source *source, const hr__object_plan *plan, cha
  * or allocated for it. */
 hr_status hr__run_check_chunk(const hr__array *a, const hr__chunk *chunk,
                               const hr__chain **chain, hr_error *err);
+/* Read from an object, with the time it takes counted. */
+hr_status hr__run_read(hr__run *run, hr__object *object, uint64_t offset, uint64_t nbytes,
+                       void *dst, hr_error *err);
 /* Fail a range's chunks from this one on. */
 void hr__run_fail_from(hr__run *run, const hr__chunk *chunk, const hr_error *err);
 hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,

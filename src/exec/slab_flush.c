@@ -350,6 +350,7 @@ void hr__slab_flush(hr__slab *slab) {
     tables t = {0};
     void *saved = NULL;
     hr_error err = HR_ERROR_INIT;
+    atomic_fetch_add(&run->nslabs, 1);
     bool entered = d->ops->enter(d, &saved, &err) == HR_OK;
     if (!entered || send(slab, &t, &err) != HR_OK) {
         hr__run_fail_ring(run, ring, &err);

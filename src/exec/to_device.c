@@ -165,7 +165,8 @@ static hr_status read_into_slab(hr__run *run, hr__object *object,
     HR__TRY(range_need(run, kernels, range, ring, &need, err));
     HR__TRY(hr__slab_open(run, ring, need, slab, err));
     uint8_t *bytes = hr__slab_reserve(*slab, range->nbytes, offset);
-    hr_status status = hr__object_read(object, range->offset, range->nbytes, bytes, err);
+    hr_status status =
+        hr__run_read(run, object, range->offset, range->nbytes, bytes, err);
     if (status != HR_OK) {
         hr__slab_close(*slab);
     }

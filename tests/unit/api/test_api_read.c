@@ -71,6 +71,8 @@ static void whole_array_with_a_missing_chunk(void **state) {
     assert_int_equal(stats.nchunks, 9);
     assert_int_equal(stats.nchunks_missing, 1);
     assert_int_equal(stats.read_nbytes, 8 * sizeof(int32_t) * CHUNK_ROWS * CHUNK_COLS);
+    assert_true(stats.read_ns > 0);
+    assert_int_equal(stats.nslabs, 0); /* the host needs none */
 }
 
 static void strict_names_the_missing_key(void **state) {
@@ -289,6 +291,8 @@ static void the_simt_device_gets_the_same_array(void **state) {
         }
     }
     assert_true(stats.copied_nbytes > 0);
+    assert_true(stats.nslabs > 0);
+    assert_true(stats.read_ns > 0);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_world, end_world)
