@@ -5,6 +5,9 @@
 
 #include "core/checked.h"
 
+/* Tables begin with this part of the payload. */
+#define TABLES_SHARE 64
+
 /* --- memory of a slot --- */
 
 static void twin_free(hr__device *d, hr__twin *t) {
@@ -71,7 +74,9 @@ hr_status hr__ring_grow_tables(hr__ring *ring, hr__ring_slot *slot, uint64_t nby
     if (nbytes <= slot->tables.pinned_nbytes) {
         return HR_OK;
     }
-    uint64_t size = nbytes + nbytes / 2; /* seldom again */
+    /* Seldom again: freeing waits for all that the device does. */
+    uint64_t ample = slot->payload.pinned_nbytes / TABLES_SHARE;
+    uint64_t size = nbytes + nbytes / 2 > ample ? nbytes + nbytes / 2 : ample;
     twin_free(ring->device, &slot->tables);
     return twin_allocate(ring->device, &slot->tables, (hr__need){.payload = size}, err);
 }
