@@ -270,29 +270,52 @@ static __device__ __forceinline__ void check_padding(const hr_k_filter &p,
     }
 }
 
-/* Blocks take tiles of the tasks in turns, whichever task these are of. */
+static __device__ __forceinline__ void unpack_tile(const hr_k_filter_task &t,
+                                                   uint32_t tile) {
+    const uint32_t log_nbytes = (uint32_t)__ffs(t.nbytes) - 1;
+    const uint64_t nbytes = t.nitems << log_nbytes;
+    const uint64_t at = (uint64_t)tile * HR_K_UNPACK_TILE_NBYTES + threadIdx.x * 16;
+    const bool is_bool = t.width == 1 && t.nbytes == 1 && !t.is_signed;
+    if (at < nbytes) {
+        const uint64_t first = at >> log_nbytes;
+        store_slot(t.dst + at, t.dst + nbytes,
+                   is_bool ? unpack_bools(t, first)
+                           : unpack_any(t, first, 16U >> log_nbytes));
+    }
+}
+
+/* The last task that begins with this tile or before it. */
+static __device__ __forceinline__ uint32_t find_by_tile(const hr_k_filter &p,
+                                                        uint32_t tile) {
+    uint32_t low = 0, high = p.ntasks;
+    HR_NO_UNROLL
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (find_task(p, middle)->first_tile <= tile) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Each block takes about as many tiles, one after the other, so that it looks for their
+ * task only once. A task has at least one tile. */
 extern "C" __global__ void __launch_bounds__(HR_K_THREADS)
     hr_k_unpack_kernel(const __grid_constant__ hr_k_filter p) {
-    constexpr uint64_t TILE = HR_K_THREADS * 16;
-    uint64_t tile = blockIdx.x;
+    uint32_t tile = (uint32_t)((uint64_t)p.ntiles * blockIdx.x / gridDim.x);
+    const uint32_t end = (uint32_t)((uint64_t)p.ntiles * (blockIdx.x + 1) / gridDim.x);
+    uint32_t task = tile < end ? find_by_tile(p, tile) : 0;
     HR_NO_UNROLL
-    for (uint32_t i = 0; i < p.ntasks; i++) {
-        const hr_k_filter_task &t = *find_task(p, i);
-        const uint64_t nbytes = t.nitems * t.nbytes, ntiles = (nbytes + TILE - 1) / TILE;
-        const uint32_t n = 16 / t.nbytes;
-        const bool is_bool = t.width == 1 && t.nbytes == 1 && !t.is_signed;
-        if (tile == 0 && threadIdx.x == 0) {
+    for (; tile < end; tile++) {
+        if (task + 1 < p.ntasks && find_task(p, task + 1)->first_tile <= tile) {
+            task++;
+        }
+        const hr_k_filter_task &t = *find_task(p, task);
+        if (tile == t.first_tile && threadIdx.x == 0) {
             check_padding(p, t);
         }
-        HR_NO_UNROLL
-        for (; tile < ntiles; tile += gridDim.x) {
-            const uint64_t at = tile * TILE + threadIdx.x * 16;
-            if (at < nbytes) {
-                const uint64_t first = at / t.nbytes;
-                store_slot(t.dst + at, t.dst + nbytes,
-                           is_bool ? unpack_bools(t, first) : unpack_any(t, first, n));
-            }
-        }
-        tile -= ntiles;
+        unpack_tile(t, tile - t.first_tile);
     }
 }

@@ -214,15 +214,18 @@ typedef struct hr_k_filter_task {
     uint32_t status_index;
     uint64_t check;       /* const uint8_t *: the byte here must be …, 0 for none */
     uint32_t check_value; /* … this, else the status is HR_K_BAD_PADDING */
-    uint32_t unused;
+    uint32_t first_tile;  /* UNPACK: tiles of the tasks before this one */
 } hr_k_filter_task;
 
 typedef struct hr_k_filter {
     uint64_t tasks;  /* const hr_k_filter_task * */
     uint64_t status; /* uint64_t *: as of hr_k_decode */
     uint32_t ntasks;
-    uint32_t unused;
+    uint32_t ntiles; /* UNPACK: of all tasks */
 } hr_k_filter;
+
+/* Bytes of output that a block unpacks at a time. */
+#define HR_K_UNPACK_TILE_NBYTES (16 * HR_K_THREADS)
 
 /* A block sums up one task. */
 #define HR_K_SUM_THREADS 512

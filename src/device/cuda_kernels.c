@@ -179,8 +179,8 @@ static hr_status launch_filter(hr__cuda_kernels *k, hr__stream s, hr__kernel ker
         return HR_OK;
     }
     bool is_sum = kernel == HR__KERNEL_SUM;
-    uint32_t nblocks =
-        is_sum && filter.ntasks < k->max_blocks ? filter.ntasks : k->max_blocks;
+    uint32_t most = is_sum ? filter.ntasks : filter.ntiles;
+    uint32_t nblocks = most < k->max_blocks ? most : k->max_blocks;
     void *arguments[] = {&filter};
     return hr__cuda_check(
         k->driver,

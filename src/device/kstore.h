@@ -42,4 +42,10 @@ hr_status hr__kstore_lower(const hr_k_store *s, hr_k_store_task *task, hr_error 
 hr_status hr__kstore_list(const hr_k_store_task *tasks, uint32_t n,
                           hr_k_store_tile *tiles, hr_k_store_batch *batch, hr_error *err);
 
+/* Tiles of an UNPACK task: at least one. Chunks are too small for 2^32. */
+static inline uint32_t hr__kfilter_tiles(const hr_k_filter_task *t) {
+    uint64_t nbytes = t->nitems * t->nbytes;
+    return nbytes == 0 ? 1 : (uint32_t)((nbytes - 1) / HR_K_UNPACK_TILE_NBYTES + 1);
+}
+
 #endif

@@ -113,9 +113,12 @@ static hr_status launch_zstd(hr__simt_queue *q, const hr_k_zstd *params, hr_erro
 static hr_status launch_filter(hr__simt_queue *q, hr__kernel kernel,
                                const hr_k_filter *params, hr_error *err) {
     HR__TRY(hr__simt_memory_check_filter(&q->memory, kernel, params, err));
+    if (params->ntasks == 0) {
+        return HR_OK;
+    }
     if (kernel == HR__KERNEL_UNPACK) {
-        hr__simt_run_unpack(params, MAX_BLOCKS, q->seed++);
-    } else if (params->ntasks > 0) {
+        hr__simt_run_unpack(params, count_blocks(params->ntiles), q->seed++);
+    } else {
         hr__simt_run_sum(params, count_blocks(params->ntasks), q->seed++);
     }
     return HR_OK;

@@ -98,7 +98,7 @@ typedef struct tables {
     uint64_t status;
     uint64_t nbytes;
     uint32_t ntasks[HR__NLEAF_FORMATS];
-    uint32_t nsums, nunpacks;
+    uint32_t nsums, nunpacks, nunpack_tiles;
     uint32_t nstores[HR__SLAB_NTURNS];
     uint64_t ntiles[HR__SLAB_NTURNS];
     hr_k_store_batch batches[HR__SLAB_NTURNS];
@@ -150,12 +150,20 @@ static int longest_first(const void *a, const void *b) {
     return (nx < ny) - (nx > ny);
 }
 
-static void fill_filters(hr__slab *slab, const tables *t, uint8_t *base) {
+/* Tiles are counted here, for the tasks begin with what is counted. */
+static void fill_filters(hr__slab *slab, tables *t, uint8_t *base) {
     const slab_filter *filters = vec_of(slab, FILTERS)->items;
     hr_k_filter_task *sums = (hr_k_filter_task *)(base + t->sums);
     hr_k_filter_task *unpacks = (hr_k_filter_task *)(base + t->unpacks);
     for (size_t i = 0; i < vec_of(slab, FILTERS)->n; i++) {
-        *(filters[i].kind == HR__STAGE_SUM ? sums++ : unpacks++) = filters[i].task;
+        hr_k_filter_task task = filters[i].task;
+        if (filters[i].kind == HR__STAGE_SUM) {
+            *sums++ = task;
+            continue;
+        }
+        task.first_tile = t->nunpack_tiles;
+        t->nunpack_tiles += hr__kfilter_tiles(&task);
+        *unpacks++ = task;
     }
 }
 
@@ -237,6 +245,7 @@ static hr_status launch_filters(hr__slab *slab, const tables *t, hr_error *err) 
     }
     filter.tasks = base + t->unpacks;
     filter.ntasks = t->nunpacks;
+    filter.ntiles = t->nunpack_tiles;
     return t->nunpacks == 0
                ? HR_OK
                : d->ops->launch(d, slab->slot->stream, HR__KERNEL_UNPACK, &filter, err);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cuda/kernel_abi.h"
+#include "device/kstore.h"
 #include "kern/args.h"
 #include "kern/device_run.h"
 #include "kern/random.h"
@@ -141,6 +141,16 @@ static hr__devptr upload_new(runner *r, const void *data, uint64_t nbytes) {
     return p;
 }
 
+/* And number the tasks' first ones. */
+static uint32_t count_tiles(hr_k_filter_task *tasks, uint32_t n) {
+    uint32_t ntiles = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        tasks[i].first_tile = ntiles;
+        ntiles += hr__kfilter_tiles(&tasks[i]);
+    }
+    return ntiles;
+}
+
 static int check_case(runner *r, uint64_t seed) {
     filter_case c;
     uint64_t status[MOST_TASKS] = {0};
@@ -152,9 +162,11 @@ static int check_case(runner *r, uint64_t seed) {
         c.tasks[i].dst = dst + c.dst_at[i];
         c.tasks[i].check = c.tasks[i].check != 0 ? c.tasks[i].src - 1 : 0;
     }
+    uint32_t ntiles = count_tiles(c.tasks, c.ntasks);
     hr_k_filter filter = {.tasks = upload_new(r, c.tasks, c.ntasks * sizeof *c.tasks),
                           .status = upload_new(r, status, sizeof status),
-                          .ntasks = c.ntasks};
+                          .ntasks = c.ntasks,
+                          .ntiles = ntiles};
     runner_launch(r, c.kernel, &filter);
     uint8_t *got = must_alloc(c.dst_nbytes);
     runner_download(r, got, dst, c.dst_nbytes);
@@ -204,7 +216,9 @@ static void bench(runner *r, const char *name, hr__kernel kernel, hr_k_filter_ta
         tasks[i].src = src + i * (total / n) / 8 * (like.width + 7) / 8 + 1;
         tasks[i].dst = dst + i * chunk_nbytes;
     }
-    hr_k_filter filter = {.tasks = upload_new(r, tasks, n * sizeof *tasks), .ntasks = n};
+    uint32_t ntiles = count_tiles(tasks, n);
+    hr_k_filter filter = {
+        .tasks = upload_new(r, tasks, n * sizeof *tasks), .ntasks = n, .ntiles = ntiles};
     runner_launch(r, kernel, &filter);
     runner_sync(r);
     double samples[NSAMPLES];
