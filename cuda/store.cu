@@ -5,6 +5,7 @@
  * written. */
 #include "store_convert.cuh"
 #include "store_load.cuh"
+#include "store_small.cuh"
 #include "tiles.cuh"
 
 static __device__ __forceinline__ void load_row(const hr_k_store_task &t, uint64_t src,
@@ -110,7 +111,17 @@ static __device__ __forceinline__ void store_row(const hr_k_store_task &t, uint6
             reverse_units(unit, &slots[i]);
         }
     }
-    if (!CONVERTS && t.write_nbytes == 16) {
+    const bool is_small = CONVERTS && t.is_small;
+    if (is_small) {
+        convert_small(t, slots);
+        if (t.to_unit > 1) {
+            HR_UNROLL
+            for (uint32_t i = 0; i < HR_K_STORE_SLOTS; i++) {
+                reverse_units(t.to_unit, &slots[i]);
+            }
+        }
+    }
+    if ((!CONVERTS || is_small) && t.write_nbytes == 16) {
         HR_UNROLL
         for (uint32_t i = 0; i < HR_K_STORE_SLOTS; i++) {
             if (i < nslots) {
@@ -121,7 +132,7 @@ static __device__ __forceinline__ void store_row(const hr_k_store_task &t, uint6
     }
     HR_NO_UNROLL
     for (uint32_t i = 0; i < nslots; i++) {
-        if (CONVERTS) {
+        if (CONVERTS && !is_small) {
             convert(t, &slots[0]);
             if (t.to_unit > 1) {
                 reverse_units(t.to_unit, &slots[0]);

@@ -138,6 +138,17 @@ static uint32_t part_of(uint32_t number) {
     return number == HR_K_C64 ? HR_K_F32 : HR_K_F64;
 }
 
+/* Can the kernel take the short way (store_small.cuh)? */
+static bool is_small(const hr_k_store_task *t) {
+    bool small = number_nbytes[t->from] <= 4 && t->nsteps > 0;
+    for (uint32_t i = 0; i < t->nsteps && small; i++) {
+        const hr_k_step *s = &t->steps[i];
+        bool scales = s->code == HR_K_DIV_ADD || s->code == HR_K_MUL_ADD;
+        small = number_nbytes[s->number] <= 4 && (!scales || s->number == HR_K_F32);
+    }
+    return small;
+}
+
 static void set_numbers(const hr_k_store *s, hr_k_store_task *t) {
     bool by_parts = goes_by_parts(s);
     t->from = by_parts ? part_of(s->from) : s->from;
@@ -151,6 +162,7 @@ static void set_numbers(const hr_k_store *s, hr_k_store_task *t) {
             t->steps[i].number = part_of(s->steps[i].number);
         }
     }
+    t->is_small = is_small(t);
     t->either_part = is_complex(t->from) && s->steps[0].code == HR_K_CAST &&
                      s->steps[0].number == HR_K_BOOL;
 }
