@@ -208,10 +208,12 @@ static hr_status launch_stores(hr__slab *slab, const tables *t, hr__slab_turn tu
 }
 
 /* Streams of a slab share the device with those of the few slabs beside it (a device has
- * eight queues as a rule): what counts is how much work one of them is. The teams are
- * those that were measured best (bench/NOTES.md). */
-static uint32_t lz4_team(const hr_k_task *longest) {
-    return longest->dst_nbytes <= 512U << 10 ? HR_K_LZ4_w4s : HR_K_LZ4_w8;
+ * eight queues as a rule). Many short ones fill it with small teams; the few long ones
+ * that are usual need large teams (bench/NOTES.md). */
+#define MANY_STREAMS 1024
+
+static uint32_t lz4_team(uint32_t nstreams) {
+    return nstreams >= MANY_STREAMS ? HR_K_LZ4_w2s : HR_K_LZ4_w8;
 }
 
 static hr_status launch_leaves(hr__slab *slab, const tables *t, hr_error *err) {
@@ -219,14 +221,13 @@ static hr_status launch_leaves(hr__slab *slab, const tables *t, hr_error *err) {
         [HR__LEAF_LZ4] = HR__KERNEL_LZ4}; /* copies are stores */
     hr__device *d = slab->ring->device;
     hr__devptr base = slab->slot->tables.device;
-    const hr_k_task *tasks = (const hr_k_task *)(slab->slot->tables.pinned + t->tasks);
     uint64_t first = 0;
     for (int f = 0; f < HR__NLEAF_FORMATS; f++) {
         hr_k_decode decode = {.tasks = base + t->tasks + first * sizeof(hr_k_task),
                               .counter = base + t->zeros + (uint64_t)f * sizeof(uint32_t),
                               .status = base + t->status,
                               .ntasks = t->ntasks[f],
-                              .team = lz4_team(tasks + first)};
+                              .team = lz4_team(t->ntasks[f])};
         if (decode.ntasks > 0) {
             HR__TRY(d->ops->launch(d, slab->slot->stream, kernels[f], &decode, err));
         }

@@ -4,7 +4,8 @@
  * usage: kern_chunks simt|cuda ARRAY_DIRECTORY
  *
  * For every team of the LZ4 decoder, and for more and fewer chunks at once: GB/s of
- * output of the decoder alone, and of the decoder and the store into rows that are apart.
+ * output of the decoder alone (and the copies of stored streams), and of the decoder and
+ * the store into rows that are apart.
  * Every output is compared with what the host decodes. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "codec/leaves.h"
 #include "device/kstore.h"
 #include "device/teams.h"
+#include "exec/slab_store.h"
 #include "kern/device_run.h"
 
 #define NSAMPLES 5
@@ -31,11 +33,19 @@ typedef struct bench {
     uint64_t row_nbytes, nrows;
     uint8_t *encoded; /* all, each from an aligned place */
     uint64_t encoded_nbytes, *at, *sizes;
-    hr__devptr src, scratch, dst, tasks, stores, tiles, control;
+    hr__devptr src, scratch, dst, tasks, control;
     hr_k_task *host_tasks;
     uint64_t *first_task; /* of a chunk, and one past the last */
+    hr__vec copies;       /* of hr_k_store_task, of streams stored as they are */
+    uint64_t *first_copy;
     hr_k_store_task *host_stores;
 } bench;
+
+/* Stores in device memory. */
+typedef struct store_batch {
+    hr_k_store_batch params;
+    hr__devptr stores, tiles;
+} store_batch;
 
 static void must(bool promise, const char *what) {
     if (!promise) {
@@ -121,27 +131,41 @@ static void make_store(const bench *b, const hr__leaves *leaves, uint64_t i) {
     must(hr__kstore_lower(&s, &b->host_stores[i], &err) == HR_OK, err.message);
 }
 
+static void add_copy(bench *b, hr__devptr dst, hr__devptr src, uint64_t nbytes) {
+    const hr_k_store s = hr__slab_store_bytes(dst, src, nbytes);
+    hr_k_store_task *t = hr__vec_push(&hr__malloc_allocator, &b->copies, sizeof *t);
+    must(t != NULL && hr__kstore_lower(&s, t, NULL) == HR_OK, "no copy");
+}
+
 static void add_tasks(bench *b, const hr__leaves *leaves, uint64_t i, uint64_t *n) {
     const hr__leaf *l = leaves->leaves.items;
     b->host_tasks = realloc(b->host_tasks, (*n + leaves->leaves.n) * sizeof(hr_k_task));
     must(b->host_tasks != NULL, "no memory");
     b->first_task[i] = *n;
+    b->first_copy[i] = b->copies.n;
     for (size_t k = 0; k < leaves->leaves.n; k++) {
+        hr__devptr src = b->src + b->at[i] + l[k].src;
+        hr__devptr dst = b->scratch + i * align(b->nbytes) + l[k].dst;
+        if (l[k].format == HR__LEAF_COPY) {
+            add_copy(b, dst, src, l[k].dst_nbytes);
+            continue;
+        }
         must(l[k].format == HR__LEAF_LZ4, "only LZ4 streams are measured here");
-        b->host_tasks[(*n)++] =
-            (hr_k_task){.src = b->src + b->at[i] + l[k].src,
-                        .dst = b->scratch + i * align(b->nbytes) + l[k].dst,
-                        .src_nbytes = l[k].src_nbytes,
-                        .dst_nbytes = l[k].dst_nbytes,
-                        .status_index = (uint32_t)i};
+        b->host_tasks[(*n)++] = (hr_k_task){.src = src,
+                                            .dst = dst,
+                                            .src_nbytes = l[k].src_nbytes,
+                                            .dst_nbytes = l[k].dst_nbytes,
+                                            .status_index = (uint32_t)i};
     }
     b->first_task[i + 1] = *n;
+    b->first_copy[i + 1] = b->copies.n;
 }
 
 static void make_work(bench *b) {
     uint64_t n = 0;
     hr__leaves leaves = {.allocator = &hr__malloc_allocator};
     b->first_task = must_alloc((b->nchunks + 1) * sizeof *b->first_task);
+    b->first_copy = must_alloc((b->nchunks + 1) * sizeof *b->first_copy);
     b->host_stores = must_alloc(b->nchunks * sizeof *b->host_stores);
     for (uint64_t i = 0; i < b->nchunks; i++) {
         hr_error err = HR_ERROR_INIT;
@@ -165,8 +189,6 @@ static void prepare(bench *b) {
     runner_upload(r, b->src, b->encoded, b->encoded_nbytes);
     make_work(b);
     b->tasks = runner_alloc(r, b->first_task[b->nchunks] * sizeof(hr_k_task));
-    b->stores = runner_alloc(r, b->nchunks * sizeof *b->host_stores);
-    runner_upload(r, b->stores, b->host_stores, b->nchunks * sizeof *b->host_stores);
     runner_sync(r);
 }
 
@@ -178,8 +200,29 @@ static int longest_first(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-/* The first n chunks: their tasks in order, their tiles, all counters at zero. */
-static hr_k_store_batch begin(bench *b, uint64_t n, hr_k_decode *decode) {
+static store_batch upload_stores(bench *b, const hr_k_store_task *stores, uint32_t n) {
+    runner *r = &b->runner;
+    hr_k_store_batch p = {0};
+    must(hr__kstore_list(stores, n, NULL, &p, NULL) == HR_OK, "?");
+    uint64_t ntiles = (uint64_t)p.nmoving + p.nconverting;
+    hr_k_store_tile *tiles = must_alloc(ntiles * sizeof *tiles);
+    must(hr__kstore_list(stores, n, tiles, &p, NULL) == HR_OK, "?");
+    p.tiles = runner_alloc(r, ntiles * sizeof *tiles);
+    p.tasks = runner_alloc(r, n * sizeof *stores);
+    runner_upload(r, p.tiles, tiles, ntiles * sizeof *tiles);
+    runner_upload(r, p.tasks, stores, n * sizeof *stores);
+    runner_sync(r);
+    free(tiles);
+    return (store_batch){.params = p, .stores = p.tasks, .tiles = p.tiles};
+}
+
+static void free_stores(bench *b, const store_batch *batch) {
+    b->runner.ops->free(b->runner.device, batch->stores);
+    b->runner.ops->free(b->runner.device, batch->tiles);
+}
+
+/* The first n chunks: their tasks in order, all counters at zero. */
+static hr_k_decode begin(bench *b, uint64_t n) {
     uint64_t ntasks = b->first_task[n];
     hr_k_task *tasks = must_alloc(ntasks * sizeof *tasks);
     memcpy(tasks, b->host_tasks, ntasks * sizeof *tasks);
@@ -188,23 +231,11 @@ static hr_k_store_batch begin(bench *b, uint64_t n, hr_k_decode *decode) {
     uint64_t control_nbytes = (b->nchunks + NSAMPLES + 1) * sizeof(uint64_t);
     uint8_t *zeros = must_alloc(control_nbytes);
     runner_upload(&b->runner, b->control, zeros, control_nbytes);
-
-    hr_k_store_batch batch = {0};
-    must(hr__kstore_list(b->host_stores, (uint32_t)n, NULL, &batch, NULL) == HR_OK, "?");
-    uint64_t ntiles = (uint64_t)batch.nmoving + batch.nconverting;
-    hr_k_store_tile *tiles = must_alloc(ntiles * sizeof *tiles);
-    must(hr__kstore_list(b->host_stores, (uint32_t)n, tiles, &batch, NULL) == HR_OK, "?");
-    b->tiles = runner_alloc(&b->runner, ntiles * sizeof *tiles);
-    runner_upload(&b->runner, b->tiles, tiles, ntiles * sizeof *tiles);
     runner_sync(&b->runner);
-    batch.tasks = b->stores;
-    batch.tiles = b->tiles;
-    *decode = (hr_k_decode){
-        .tasks = b->tasks, .status = b->control, .ntasks = (uint32_t)ntasks};
     free(tasks);
     free(zeros);
-    free(tiles);
-    return batch;
+    return (hr_k_decode){
+        .tasks = b->tasks, .status = b->control, .ntasks = (uint32_t)ntasks};
 }
 
 static uint64_t count_wrong(bench *b, uint64_t n) {
@@ -240,18 +271,20 @@ static double median_gb_per_s(double *seconds, uint64_t nbytes) {
 }
 
 static uint64_t measure(bench *b, uint64_t n, uint32_t team) {
-    hr_k_decode decode;
     runner *r = &b->runner;
     double alone[NSAMPLES], both[NSAMPLES];
-    hr_k_store_batch batch = begin(b, n, &decode);
+    store_batch copies = upload_stores(b, b->copies.items, (uint32_t)b->first_copy[n]);
+    store_batch stores = upload_stores(b, b->host_stores, (uint32_t)n);
+    hr_k_decode decode = begin(b, n);
     decode.team = team;
     for (int i = -1; i < NSAMPLES; i++) { /* the first only warms up */
         decode.counter = b->control + (b->nchunks + (uint64_t)(i + 1)) * sizeof(uint64_t);
         double start = now();
+        runner_launch(r, HR__KERNEL_STORE, &copies.params);
         runner_launch(r, HR__KERNEL_LZ4, &decode);
         runner_sync(r);
         double decoded = now();
-        runner_launch(r, HR__KERNEL_STORE, &batch);
+        runner_launch(r, HR__KERNEL_STORE, &stores.params);
         runner_sync(r);
         if (i >= 0) {
             alone[i] = decoded - start;
@@ -264,7 +297,8 @@ static uint64_t measure(bench *b, uint64_t n, uint32_t team) {
            n, decode.ntasks, hr__teams[team].symbol,
            median_gb_per_s(alone, n * b->nbytes), median_gb_per_s(both, n * b->nbytes),
            nwrong == 0 ? "" : "  WRONG");
-    r->ops->free(r->device, b->tiles);
+    free_stores(b, &copies);
+    free_stores(b, &stores);
     return nwrong;
 }
 
