@@ -20,7 +20,7 @@ static uint16_t half_of(double value) {
     if (isnan(value)) {
         return 0x7E00;
     }
-    if (m > 65519) {
+    if (m >= 65520) {
         return sign | 0x7C00;
     }
     double fraction = frexp(m, &e);
@@ -30,13 +30,19 @@ static uint16_t half_of(double value) {
     return (uint16_t)(sign + ((e + 14) << 10) + (int)rint(ldexp(fraction, 11)) - 1024);
 }
 
+static uint16_t bfloat_of(double value) {
+    float single = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &single, sizeof bits);
+    uint32_t rounded = bits + 0x7FFF + (bits >> 16 & 1);
+    return (uint16_t)(isnan(value) ? 0x7FC0 : rounded >> 16);
+}
+
 static void put_float(const hr_dtype *t, double value, uint8_t *item) {
     float single = (float)value;
-    uint16_t half = half_of(value);
-    if (t->kind == HR_KIND_BFLOAT) {
-        memcpy(item, (const uint8_t *)&single + 2, 2);
-    } else if (t->itemsize == 2) {
-        memcpy(item, &half, sizeof half);
+    uint16_t small = t->kind == HR_KIND_BFLOAT ? bfloat_of(value) : half_of(value);
+    if (t->itemsize == 2) {
+        memcpy(item, &small, sizeof small);
     } else if (t->itemsize == 4) {
         memcpy(item, &single, sizeof single);
     } else {
@@ -48,26 +54,48 @@ static bool is_float(const hr_dtype *t) {
     return t->kind == HR_KIND_FLOAT || t->kind == HR_KIND_BFLOAT;
 }
 
-/* A fill that the type cannot hold equals no element. */
-static bool put_text(const hr_dtype *t, const char *text, uint8_t *item) {
-    char *end = NULL;
-    errno = 0;
-    if (is_float(t)) {
-        double value = strtod(text, &end);
-        put_float(t, value, item);
-        return end != text && *end == '\0';
-    }
+/* -999.0 and 1e3 are integers, too. */
+static bool put_integral(const hr_dtype *t, double value, uint8_t *item) {
+    bool is_signed = t->kind == HR_KIND_INT;
+    double past = ldexp(1, 8 * (int)t->itemsize - is_signed);
+    bool fits = rint(value) == value && value < past && value >= (is_signed ? -past : 0);
+    uint64_t bits = !fits ? 0 : value < 0 ? (uint64_t)(int64_t)value : (uint64_t)value;
+    memcpy(item, &bits, sizeof bits);
+    return fits;
+}
+
+/* Digits, which a double may not hold. */
+static bool put_digits(const hr_dtype *t, const char *text, uint8_t *item) {
     int spare = 64 - 8 * (int)t->itemsize;
+    errno = 0;
     if (t->kind == HR_KIND_INT) {
-        long long value = strtoll(text, &end, 10);
+        long long value = strtoll(text, NULL, 10);
         memcpy(item, &value, sizeof value);
-        return end != text && *end == '\0' && errno == 0 && value >= INT64_MIN >> spare &&
-               value <= INT64_MAX >> spare;
+        return errno == 0 && value >= INT64_MIN >> spare && value <= INT64_MAX >> spare;
     }
-    unsigned long long value = strtoull(text, &end, 10);
+    unsigned long long value = strtoull(text, NULL, 10);
     memcpy(item, &value, sizeof value);
-    return t->kind == HR_KIND_UINT && end != text && *end == '\0' && errno == 0 &&
-           text[0] != '-' && value <= UINT64_MAX >> spare;
+    return errno == 0 && (text[0] != '-' || value == 0) && value <= UINT64_MAX >> spare;
+}
+
+static bool is_number_text(const char *text, double *out) {
+    char *end = NULL;
+    *out = strtod(text, &end);
+    return end != text && *end == '\0';
+}
+
+/* False: the type has no such value. */
+static bool put_text(const hr_dtype *t, const char *text, uint8_t *item) {
+    double value;
+    if (!is_number_text(text, &value)) {
+        return false;
+    }
+    if (is_float(t)) {
+        put_float(t, value, item);
+        return true;
+    }
+    bool is_digits = text[strspn(text, "+-0123456789")] == '\0';
+    return is_digits ? put_digits(t, text, item) : put_integral(t, value, item);
 }
 
 /* --- attributes --- */
@@ -102,65 +130,90 @@ static bool decode_double(const char *text, double *out) {
     return true;
 }
 
-/* As text; a list of one is taken for its element. */
-static bool fill_of(json_object *value, const hr_dtype *t, uint8_t *item) {
+static int add_fill(cli_packing *p, const uint8_t *item) {
+    uint64_t itemsize = p->dtype.itemsize;
+    uint32_t n = p->packing.nfills;
+    uint8_t *all = &p->fills[0][0]; /* packed items */
+    for (uint32_t i = 0; i < n; i++) {
+        if (memcmp(all + i * itemsize, item, itemsize) == 0) {
+            return CLI_OK;
+        }
+    }
+    if (n == HR_MAX_FILLS) {
+        return cli_failure("the attributes name more than %d fill values", HR_MAX_FILLS);
+    }
+    memcpy(all + n * itemsize, item, itemsize);
+    p->packing.nfills++;
+    p->is_packed = true;
+    return CLI_OK;
+}
+
+static bool is_number_value(json_object *value) {
+    return json_object_is_type(value, json_type_double) ||
+           json_object_is_type(value, json_type_int);
+}
+
+static int refuse(const char *name) {
+    return cli_failure("attribute %s cannot be understood", name);
+}
+
+/* One value. A number that the type does not have equals no element. */
+static int take_fill(json_object *value, const char *name, cli_packing *p) {
+    const hr_dtype *t = &p->dtype;
+    uint8_t item[8];
     double decoded;
+    const char *text = json_object_get_string(value);
+    bool is_text = json_object_is_type(value, json_type_string);
+    if (!is_text && !is_number_value(value)) {
+        return refuse(name);
+    }
+    if (is_text && is_float(t) && decode_double(text, &decoded)) {
+        put_float(t, decoded, item);
+        return add_fill(p, item);
+    }
+    if (put_text(t, text, item)) {
+        return add_fill(p, item);
+    }
+    return is_text ? refuse(name) : CLI_OK;
+}
+
+/* One value, or a list of them. */
+static int take_fills(json_object *attributes, const char *name, cli_packing *p) {
+    json_object *value = NULL;
+    int rc = CLI_OK;
+    if (!json_object_object_get_ex(attributes, name, &value)) {
+        return CLI_OK;
+    }
+    if (!json_object_is_type(value, json_type_array)) {
+        return take_fill(value, name, p);
+    }
+    for (size_t i = 0; i < json_object_array_length(value) && rc == CLI_OK; i++) {
+        rc = take_fill(json_object_array_get_idx(value, i), name, p);
+    }
+    return rc;
+}
+
+/* A list of one is taken for its element. */
+static int take_number(json_object *attributes, const char *name, double *out,
+                       bool *is_given) {
+    json_object *value = NULL;
+    if (!json_object_object_get_ex(attributes, name, &value)) {
+        return CLI_OK;
+    }
     if (json_object_is_type(value, json_type_array) &&
         json_object_array_length(value) == 1) {
         value = json_object_array_get_idx(value, 0);
     }
-    const char *text = json_object_get_string(value);
-    if (text == NULL) {
-        return false;
+    if (!is_number_value(value) || isnan(json_object_get_double(value))) {
+        return refuse(name);
     }
-    if (json_object_is_type(value, json_type_string) && is_float(t) &&
-        decode_double(text, &decoded)) {
-        put_float(t, decoded, item);
-        return true;
-    }
-    return put_text(t, text, item);
+    *out = json_object_get_double(value);
+    *is_given = true;
+    return CLI_OK;
 }
 
-static void add_fill(cli_packing *p, const uint8_t *item) {
-    uint64_t itemsize = p->dtype.itemsize;
-    uint32_t n = p->packing.nfills;
-    uint8_t *all = &p->fills[0][0]; /* packed items */
-    if (n < HR_MAX_FILLS && (n == 0 || memcmp(all, item, itemsize) != 0)) {
-        memcpy(all + n * itemsize, item, itemsize);
-        p->packing.nfills++;
-        p->is_packed = true;
-    }
-}
-
-static void set_number(json_object *attributes, const char *name, double *out,
-                       bool *is_given) {
+static void take_unsigned(json_object *attributes, cli_packing *p) {
     json_object *value = NULL;
-    if (json_object_object_get_ex(attributes, name, &value) &&
-        (json_object_is_type(value, json_type_double) ||
-         json_object_is_type(value, json_type_int))) {
-        *out = json_object_get_double(value);
-        *is_given = true;
-    }
-}
-
-/* Zarr v2 has the fill value of CF in its metadata, v3 among the attributes. */
-static void take_attributes(json_object *attributes, const hr_node_info *info,
-                            cli_packing *p, bool *is_scaled) {
-    static const char *const names[] = {"_FillValue", "missing_value"};
-    json_object *value = NULL;
-    set_number(attributes, "scale_factor", &p->packing.scale, is_scaled);
-    set_number(attributes, "add_offset", &p->packing.offset, is_scaled);
-    if (strcmp(info->format, "zarr2") == 0 &&
-        strcmp(info->fill_value_json, "null") != 0) {
-        add_fill(p, info->fill_value);
-    }
-    for (int i = 0; i < 2; i++) {
-        uint8_t item[8];
-        if (json_object_object_get_ex(attributes, names[i], &value) &&
-            fill_of(value, &p->dtype, item)) {
-            add_fill(p, item);
-        }
-    }
     if (json_object_object_get_ex(attributes, "_Unsigned", &value) &&
         json_object_is_type(value, json_type_string) &&
         strcmp(json_object_get_string(value), "true") == 0) {
@@ -169,15 +222,32 @@ static void take_attributes(json_object *attributes, const hr_node_info *info,
     }
 }
 
+/* Zarr v2 has the fill value of CF in its metadata, which goes before an attribute; v3
+ * has it among the attributes. What an option says is not looked at. */
+static int take_attributes(json_object *attributes, const hr_node_info *info,
+                           const cli_args *args, cli_packing *p, bool *is_scaled) {
+    bool is_in_metadata =
+        strcmp(info->format, "zarr2") == 0 && strcmp(info->fill_value_json, "null") != 0;
+    int rc = CLI_OK;
+    take_unsigned(attributes, p);
+    if (args->scale == NULL) {
+        rc = take_number(attributes, "scale_factor", &p->packing.scale, is_scaled);
+    }
+    if (rc == CLI_OK && args->offset == NULL) {
+        rc = take_number(attributes, "add_offset", &p->packing.offset, is_scaled);
+    }
+    if (rc != CLI_OK || args->fill != NULL) {
+        return rc;
+    }
+    rc = is_in_metadata ? add_fill(p, info->fill_value)
+                        : take_fills(attributes, "_FillValue", p);
+    return rc == CLI_OK ? take_fills(attributes, "missing_value", p) : rc;
+}
+
 /* --- options --- */
 
 static int parse_number(const char *option, const char *text, double *out) {
-    char *end = NULL;
-    if (text == NULL) {
-        return CLI_OK;
-    }
-    *out = strtod(text, &end);
-    if (end == text || *end != '\0' || isnan(*out)) {
+    if (text != NULL && (!is_number_text(text, out) || isnan(*out))) {
         return cli_usage_error("%s wants a number, not '%s'", option, text);
     }
     return CLI_OK;
@@ -195,8 +265,7 @@ static int take_options(const cli_args *args, cli_packing *p, bool *is_scaled) {
             return cli_usage_error("--fill wants a value of the array's type, not '%s'",
                                    args->fill);
         }
-        p->packing.nfills = 0; /* instead of what the attributes say */
-        add_fill(p, item);
+        rc = add_fill(p, item);
     }
     return rc;
 }
@@ -239,10 +308,12 @@ int cli_packing_read(const cli_args *args, const hr_node_info *info, cli_packing
     if (is_asked && is_number(&info->dtype)) {
         json_object *attributes = json_tokener_parse(info->attributes_json);
         if (args->mask_and_scale && attributes != NULL) {
-            take_attributes(attributes, info, out, &is_scaled);
+            rc = take_attributes(attributes, info, args, out, &is_scaled);
         }
         json_object_put(attributes);
-        rc = take_options(args, out, &is_scaled);
+        if (rc == CLI_OK) {
+            rc = take_options(args, out, &is_scaled);
+        }
         out->is_packed = out->is_packed || is_scaled;
     } else if (is_asked && !args->mask_and_scale) {
         rc = cli_usage_error("only integers and real floats can be unpacked");

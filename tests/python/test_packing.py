@@ -118,6 +118,51 @@ def test_what_cannot_be_is_refused(cli, folder, options):
     assert result.returncode in (1, 2) and result.stderr and not (folder / "o.npy").exists()
 
 
+def test_fills_are_numbers_however_they_are_written(cli, folder):
+    data = packed("<i2")
+    fill, missing = data[0, 3].item(), data[1, 1].item()
+    path = write(folder / "a", data, (8, 9), attributes={
+        "scale_factor": [0.5], "_FillValue": float(fill), "missing_value": [missing, fill, 1.5, 1e9]})
+    assert equal(read(cli, path, folder, "--mask-and-scale"), decode(data, (fill, missing), 0.5))
+    got = read(cli, path, folder, "--mask-and-scale", "--fill", f"{missing}.0")
+    assert equal(got, decode(data, (missing,), 0.5))
+    unsigned = packed("<u8")
+    unsigned[0, 0] = 2**64 - 1
+    path = write(folder / "u", unsigned, (8, 9))
+    assert equal(read(cli, path, folder, "--fill", str(2**64 - 1)), decode(unsigned, (2**64 - 1,)))
+
+
+def test_zarr2_goes_before_the_attribute(cli, folder):
+    data = packed("<i2")
+    path = write(folder / "z", data, (8, 9), zarr_format=2, fill_value=data[0, 3].item(),
+                 attributes={"_FillValue": data[1, 1].item(), "missing_value": data[2, 2].item()})
+    want = decode(data, (data[0, 3], data[2, 2]), work="f4")
+    assert equal(read(cli, path, folder, "--mask-and-scale"), want)
+
+
+@pytest.mark.parametrize("attributes", [
+    {"scale_factor": "0.5"}, {"scale_factor": [1, 2]}, {"add_offset": None}, {"_FillValue": {}},
+    {"_FillValue": "AAAA"}, {"missing_value": [1, 2, 3]}, {"missing_value": [[1]]},
+    {"_FillValue": True}, {"scale_factor": float("nan")}])
+def test_attributes_are_never_passed_over(cli, folder, attributes):
+    path = write(folder / "p", packed("<i2"), (8, 9), attributes=attributes)
+    result = cli("read", path, "-o", folder / "o.npy", "--mask-and-scale")
+    said = next(iter(attributes)).encode() in result.stderr or b"more than 2" in result.stderr
+    assert result.returncode == 1 and said
+    assert not (folder / "o.npy").exists()
+    own = "--scale=2", "--offset=1", "--fill=3"
+    got = read(cli, path, folder, "--mask-and-scale", *own)
+    assert equal(got, decode(packed("<i2"), (3,), 2, 1))
+
+
+@pytest.mark.parametrize("text", ["", " ", "1e", "0x", "1 ", "-1", " -1", "+-1", "1.5", "256", "1e20",
+                                  "nan", "inf", "99999999999999999999"])
+def test_fills_that_the_type_does_not_have(cli, folder, text):
+    path = write(folder / "p", packed("|u1"), (8, 9))
+    result = cli("read", path, f"--fill={text}")
+    assert result.returncode == 2 and b"--fill wants" in result.stderr
+
+
 FILTERS = [
     ("<f4", numcodecs.FixedScaleOffset(offset=1000, scale=10, dtype="<f4", astype="|u1")),
     ("<f8", numcodecs.FixedScaleOffset(offset=0.1, scale=3, dtype="<f8", astype="<i4")),
