@@ -151,7 +151,8 @@ static void run_team(decode_batch *b, const placed *p, const hr__team *team,
 static void run_teams(decode_batch *b, const placed *p) {
     uint32_t teams[HR__NTEAMS], nteams = 0;
     for (uint32_t i = 0; i < HR__NTEAMS; i++) {
-        if (hr__teams[i].kernel == b->kernel) {
+        bool wanted = b->first == 0 || nteams < b->first;
+        if (hr__teams[i].kernel == b->kernel && wanted) {
             teams[nteams++] = i;
         }
     }

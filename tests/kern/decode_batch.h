@@ -22,6 +22,7 @@ typedef struct decode_batch {
     hr__kernel kernel;
     uint64_t random;
     uint32_t nteams; /* drawn for every run; 0 = all of them */
+    uint32_t first;  /* of the kernel's teams only so many; 0 = all of them */
     uint32_t ncases;
     uint64_t nruns, nchecked, naccepted, nfailures; /* over all batches */
     decode_case cases[DECODE_BATCH_CAPACITY];

@@ -247,9 +247,12 @@ static void add_made(decode_batch *b) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t seed = (uint64_t)time(NULL), nmutants = 2000, ndrawn = 0;
-    const kern_option options[] = {
-        {"--seed", &seed}, {"--mutants", &nmutants}, {"--drawn", &ndrawn}, {NULL, NULL}};
+    uint64_t seed = (uint64_t)time(NULL), nmutants = 2000, ndrawn = 0, nteams = 0;
+    const kern_option options[] = {{"--seed", &seed},
+                                   {"--mutants", &nmutants},
+                                   {"--drawn", &ndrawn},
+                                   {"--teams", &nteams},
+                                   {NULL, NULL}};
     const char *device = kern_args(argc, argv, options);
     printf("seed %" PRIu64 "\n", seed);
     runner r;
@@ -259,6 +262,7 @@ int main(int argc, char **argv) {
     b->runner = &r;
     b->kernel = HR__KERNEL_LZ4;
     b->random = seed;
+    b->first = (uint32_t)nteams;
     if (ndrawn > 0) {
         add_small(b);
         add_drawn(b, (uint32_t)ndrawn);
