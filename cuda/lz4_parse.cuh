@@ -7,29 +7,13 @@
 #ifndef HR_CUDA_LZ4_PARSE_CUH
 #define HR_CUDA_LZ4_PARSE_CUH
 
-#include "lz_parts.cuh"
-
-/* A stretch of the stream: bytes before `end` are of the stream, those behind it may be
- * looked at and are nothing. */
-struct lz4_stretch {
-    const uint8_t *bytes;
-    uint32_t begin, end;
-    bool is_last; /* the stream ends at `end` */
-};
-
-struct lz4_sequence {
-    uint32_t literals, nliterals;
-    uint32_t offset, nmatch; /* 0 in the last sequence */
-    uint32_t end;
-};
-
-enum lz4_kind { LZ4_NOT_INSIDE, LZ4_SEQUENCE, LZ4_LAST };
+#include "lz_parser.cuh"
 
 /* The sequence at `at`, if it lies inside the stretch and its runs are not longer than
- * LONGEST. at < end. Does not judge the offset. */
+ * LONGEST. at < end. */
 template <uint32_t LONGEST>
-static __device__ __forceinline__ lz4_kind lz4_read(const lz4_stretch &s, uint32_t at,
-                                                    lz4_sequence &q) {
+static __device__ __forceinline__ lz_element lz4_read(const lz_stretch &s, uint32_t at,
+                                                      lz_sequence &q) {
     const uint32_t token = s.bytes[at++];
     uint32_t n = token >> 4;
     if (n == 15) {
@@ -39,7 +23,7 @@ static __device__ __forceinline__ lz4_kind lz4_read(const lz4_stretch &s, uint32
             n += more;
         } while (more == 255 && n <= LONGEST && at < s.end);
         if (n > LONGEST || more == 255) {
-            return LZ4_NOT_INSIDE;
+            return LZ_NOT_INSIDE;
         }
     }
     q.literals = at;
@@ -48,9 +32,12 @@ static __device__ __forceinline__ lz4_kind lz4_read(const lz4_stretch &s, uint32
     if (at + 2 > s.end) {
         q.offset = q.nmatch = 0;
         q.end = at;
-        return s.is_last && at == s.end ? LZ4_LAST : LZ4_NOT_INSIDE;
+        return s.is_last && at == s.end ? LZ_LAST : LZ_NOT_INSIDE;
     }
     q.offset = s.bytes[at] | (uint32_t)s.bytes[at + 1] << 8;
+    if (q.offset == 0) {
+        return LZ_NOT_INSIDE;
+    }
     at += 2;
     n = (token & 15) + 4;
     if (n == 19) {
@@ -60,18 +47,18 @@ static __device__ __forceinline__ lz4_kind lz4_read(const lz4_stretch &s, uint32
             n += more;
         } while (more == 255 && n <= LONGEST && at < s.end);
         if (n > LONGEST || more == 255 || at > s.end) {
-            return LZ4_NOT_INSIDE;
+            return LZ_NOT_INSIDE;
         }
     }
     q.nmatch = n;
     q.end = at;
-    return LZ4_SEQUENCE;
+    return LZ_SEQUENCE;
 }
 
 /* Where the sequence at `at` ends if it is one that lz4_read takes; else anywhere behind
  * `at`. For sequences with runs of length bytes. */
 template <uint32_t LONGEST>
-static __device__ __forceinline__ uint32_t lz4_end_slowly(const lz4_stretch &s,
+static __device__ __forceinline__ uint32_t lz4_end_slowly(const lz_stretch &s,
                                                           uint32_t at) {
     const uint32_t token = s.bytes[at++];
     uint32_t n = token >> 4;
@@ -94,7 +81,7 @@ static __device__ __forceinline__ uint32_t lz4_end_slowly(const lz4_stretch &s,
  * bytes at a time, as no chain steps from one of three to another. C::STRETCH bytes and
  * more may be looked at. */
 template <class C>
-static __device__ __forceinline__ void lz4_make_exits(const lz4_stretch &s,
+static __device__ __forceinline__ void lz4_make_exits(const lz_stretch &s,
                                                       uint16_t *exits, uint32_t segment) {
     const uint32_t segment_end = segment + C::SEGMENT;
     uint32_t word[4];
@@ -149,101 +136,11 @@ static __device__ __forceinline__ void lz4_make_exits(const lz4_stretch &s,
     }
 }
 
-#define LZ4_NO_ENTRY UINT32_C(0xFFFFFFFF)
-
-/* Where the true chain, from s.begin, enters the lane's segment, or LZ4_NO_ENTRY, and
- * where it leaves the last segment. Each warp prepares its segments: where chains from
- * its first 32 bytes leave them. Then all walk over warps, then each over its segments.
- * exits and shortcuts (one per thread) lie in shared memory. */
-template <class C, class Group>
-static __device__ __forceinline__ uint32_t lz4_find_entry(const Group &group,
-                                                          const lz4_stretch &s,
-                                                          const uint16_t *exits,
-                                                          uint16_t *shortcuts,
-                                                          uint32_t &chain_end) {
-    constexpr uint32_t WARP_SEGMENT = 32 * C::SEGMENT;
-    uint32_t at = s.begin;
-    if (Group::WARPS > 1) {
-        const uint32_t mine_end = (group.warp + 1) * WARP_SEGMENT;
-        uint32_t exit = group.warp * WARP_SEGMENT + group.lane;
-        while (exit < mine_end) {
-            exit = exits[exit];
-        }
-        shortcuts[group.rank] = (uint16_t)exit;
-        group.sync();
-        uint32_t enters = at;
-        HR_NO_UNROLL
-        for (uint32_t w = 0; w < Group::WARPS; w++) {
-            const uint32_t begin = w * WARP_SEGMENT, end = begin + WARP_SEGMENT;
-            enters = w == group.warp ? at : enters;
-            if (at < begin + 32) {
-                at = shortcuts[w * 32 + (at - begin)];
-            }
-            while (at < end) {
-                at = exits[at];
-            }
-        }
-        chain_end = at;
-        at = enters;
-    }
-    const uint32_t segment = group.rank * C::SEGMENT;
-    const uint32_t mine_end = (group.warp + 1) * WARP_SEGMENT;
-    uint32_t entry = LZ4_NO_ENTRY;
-    while (at < mine_end) {
-        if (at >= segment && at < segment + C::SEGMENT) {
-            entry = at;
-        }
-        at = exits[at];
-    }
-    if (Group::WARPS == 1) {
-        chain_end = at;
-    }
-    return entry;
-}
-
-/* What a lane's part of the chain amounts to. */
-struct lz4_count {
-    uint32_t nparts, nbytes;
-    uint32_t stop; /* a sequence that the tile cannot take, or LZ4_NO_ENTRY */
-    int32_t reach; /* bytes needed before the lane's own output */
-    bool is_last;
-};
-
-template <class C>
-static __device__ __forceinline__ lz4_count lz4_count_parts(const lz4_stretch &s,
-                                                            uint32_t entry,
-                                                            uint32_t segment_end) {
-    lz4_count c = {0, 0, LZ4_NO_ENTRY, 0, false};
-    lz4_sequence q;
-    for (uint32_t at = entry; at < segment_end; at = q.end) {
-        lz4_kind kind = LZ4_NOT_INSIDE;
-        if (at < s.end) {
-            kind = lz4_read<C::LONGEST>(s, at, q);
-        }
-        if (kind == LZ4_NOT_INSIDE || (kind == LZ4_SEQUENCE && q.offset == 0)) {
-            c.stop = at;
-            break;
-        }
-        c.nparts += q.nliterals > 0;
-        c.nbytes += q.nliterals;
-        if (kind == LZ4_LAST) {
-            c.is_last = true;
-            c.stop = q.end;
-            break;
-        }
-        const int32_t reach = (int32_t)(q.offset - c.nbytes);
-        c.reach = reach > c.reach ? reach : c.reach;
-        c.nparts += lz_count_pieces<C::SINGLES>(q.offset, q.nmatch);
-        c.nbytes += q.nmatch;
-    }
-    return c;
-}
-
 /* Write down the parts of sequences known to be good, from `index` and the tile's `at` on
  * until its `end`. staged_at: the stretch in shared memory. */
 template <class C>
 static __device__ __forceinline__ void
-lz4_put_parts(const lz4_stretch &s, uint32_t entry, uint32_t staged_at,
+lz4_put_parts(const lz_stretch &s, uint32_t entry, uint32_t staged_at,
               const lz_tile &tile, uint32_t index, uint32_t at, uint32_t end) {
     for (uint32_t from = entry; at < end;) {
         const uint32_t token = s.bytes[from++];
@@ -271,5 +168,69 @@ lz4_put_parts(const lz4_stretch &s, uint32_t entry, uint32_t staged_at,
         }
     }
 }
+
+struct lz4_format {
+    static constexpr bool ENDS_ANYWHERE = false, BEGINS_ODDLY = false;
+
+    template <uint32_t LONGEST>
+    static __device__ __forceinline__ lz_element read(const lz_stretch &s, uint32_t at,
+                                                      lz_sequence &q) {
+        return lz4_read<LONGEST>(s, at, q);
+    }
+    template <class C>
+    static __device__ __forceinline__ void make_exits(const lz_stretch &s,
+                                                      uint16_t *exits, uint32_t segment) {
+        lz4_make_exits<C>(s, exits, segment);
+    }
+    template <class C>
+    static __device__ __forceinline__ void
+    put_parts(const lz_stretch &s, uint32_t entry, uint32_t, uint32_t staged_at,
+              const lz_tile &tile, uint32_t index, uint32_t at, uint32_t end) {
+        lz4_put_parts<C>(s, entry, staged_at, tile, index, at, end);
+    }
+
+    /* The next sequence, of any length, or what is wrong with it. */
+    static __device__ __forceinline__ uint32_t judge(const lz_input &in, uint32_t at,
+                                                     uint32_t produced, lz_sequence &q) {
+        if (at == in.src_nbytes) {
+            return HR_K_TRUNCATED;
+        }
+        const uint32_t token = in.byte(at++);
+        uint64_t n = token >> 4;
+        if ((n == 15 && !in.read_more(at, n)) || n > in.src_nbytes - at) {
+            return HR_K_TRUNCATED;
+        }
+        if (n > in.dst_nbytes - produced) {
+            return HR_K_TOO_LONG;
+        }
+        q.literals = at;
+        q.nliterals = (uint32_t)n;
+        q.end = at += q.nliterals;
+        q.offset = q.nmatch = 0;
+        if (at == in.src_nbytes) {
+            return 0;
+        }
+        if (in.src_nbytes - at < 2) {
+            return HR_K_TRUNCATED;
+        }
+        q.offset = in.byte(at) | in.byte(at + 1) << 8;
+        at += 2;
+        n = token & 15;
+        if (n == 15 && !in.read_more(at, n)) {
+            return HR_K_TRUNCATED;
+        }
+        n += 4;
+        const uint32_t made = produced + q.nliterals;
+        if (q.offset == 0 || q.offset > made) {
+            return HR_K_BAD_OFFSET;
+        }
+        if (n > in.dst_nbytes - made) {
+            return HR_K_TOO_LONG;
+        }
+        q.nmatch = (uint32_t)n;
+        q.end = at;
+        return 0;
+    }
+};
 
 #endif
