@@ -12,7 +12,7 @@
 #ifdef HR_HAVE_KERNELS
 
 extern const unsigned char hr__fatbin_scatter[], hr__fatbin_store[], hr__fatbin_filters[],
-    hr__fatbin_lz4[], hr__fatbin_zstd[];
+    hr__fatbin_lz4[], hr__fatbin_snappy[], hr__fatbin_zstd[];
 
 /* What the fatbin has machine code for, ascending; of the last also PTX. */
 static const int32_t architectures[] = {HR_KERNEL_ARCHS};
@@ -31,11 +31,9 @@ bool hr__cuda_kernels_serve(int32_t major, int32_t minor) {
 
 static hr_status load_modules(hr__cuda_kernels *k, hr_error *err) {
     static const unsigned char *const images[HR__NMODULES] = {
-        [HR__MODULE_SCATTER] = hr__fatbin_scatter,
-        [HR__MODULE_STORE] = hr__fatbin_store,
-        [HR__MODULE_FILTERS] = hr__fatbin_filters,
-        [HR__MODULE_LZ4] = hr__fatbin_lz4,
-        [HR__MODULE_ZSTD] = hr__fatbin_zstd};
+        [HR__MODULE_SCATTER] = hr__fatbin_scatter, [HR__MODULE_STORE] = hr__fatbin_store,
+        [HR__MODULE_FILTERS] = hr__fatbin_filters, [HR__MODULE_LZ4] = hr__fatbin_lz4,
+        [HR__MODULE_SNAPPY] = hr__fatbin_snappy,   [HR__MODULE_ZSTD] = hr__fatbin_zstd};
     static const struct {
         int module;
         const char *name;
@@ -102,6 +100,12 @@ hr_status hr__cuda_kernels_check(int32_t index, int32_t major, int32_t minor,
 
 #endif
 
+static int module_of(hr__kernel decoder) {
+    return decoder == HR__KERNEL_LZ4      ? HR__MODULE_LZ4
+           : decoder == HR__KERNEL_SNAPPY ? HR__MODULE_SNAPPY
+                                          : HR__MODULE_ZSTD;
+}
+
 /* As much of a multiprocessor's memory as can be shall be shared memory: these kernels
  * keep there what they would otherwise cache. */
 static hr_status load_team(hr__cuda_kernels *k, uint32_t i, uint32_t nmultiprocessors,
@@ -109,8 +113,7 @@ static hr_status load_team(hr__cuda_kernels *k, uint32_t i, uint32_t nmultiproce
     const hr__cuda_driver *cu = k->driver;
     const hr__team *team = &hr__teams[i];
     int nblocks = 0;
-    hr__cu_module module =
-        k->modules[team->kernel == HR__KERNEL_LZ4 ? HR__MODULE_LZ4 : HR__MODULE_ZSTD];
+    hr__cu_module module = k->modules[module_of(team->kernel)];
     HR__TRY(hr__cuda_check(cu, cu->module_function(&k->teams[i], module, team->symbol),
                            team->symbol, err));
     if (cu->function_set(k->teams[i], HR__CU_FUNC_MAX_DYNAMIC_SHARED_NBYTES,
@@ -251,7 +254,7 @@ hr_status hr__cuda_kernels_launch(hr__cuda_kernels *k, hr__stream s, hr__kernel 
     if (kernel == HR__KERNEL_SUM || kernel == HR__KERNEL_UNPACK) {
         return launch_filter(k, s, kernel, params, err);
     }
-    if (kernel == HR__KERNEL_LZ4) {
+    if (hr__kernel_is_lz(kernel)) {
         hr_k_decode decode = *(const hr_k_decode *)params;
         return launch_team(k, s, kernel, &decode, &decode, err);
     }

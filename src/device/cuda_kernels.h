@@ -16,6 +16,7 @@ enum {
     HR__MODULE_STORE,
     HR__MODULE_FILTERS,
     HR__MODULE_LZ4,
+    HR__MODULE_SNAPPY,
     HR__MODULE_ZSTD,
     HR__NMODULES
 };

@@ -137,7 +137,7 @@ static hr_status launch(hr__simt_queue *q, hr__kernel kernel, const void *params
     if (kernel == HR__KERNEL_ZSTD) {
         return launch_zstd(q, params, err);
     }
-    return kernel == HR__KERNEL_LZ4 ? launch_team(q, kernel, params, err)
+    return hr__kernel_is_lz(kernel) ? launch_team(q, kernel, params, err)
                                     : launch_scatter(q, kernel, params, err);
 }
 
@@ -268,6 +268,7 @@ hr_status hr__simt_launch(hr__simt_queue *q, hr__simt_stream *s, hr__kernel kern
         HR__TRY(hr__team_find(kernel, params, &team, err));
         break;
     case HR__KERNEL_LZ4:
+    case HR__KERNEL_SNAPPY:
         t.as.launch.params.decode = *(const hr_k_decode *)params;
         HR__TRY(hr__team_find(kernel, params, &team, err));
         break;

@@ -6,6 +6,7 @@
 #include "cuda/filters.cu"
 #include "cuda/lz4.cu"
 #include "cuda/scatter.cu"
+#include "cuda/snappy.cu"
 #include "cuda/store.cu"
 #include "cuda/zstd.cu"
 
@@ -55,10 +56,11 @@ void hr__simt_run_unpack(const hr_k_filter *filter, uint32_t nblocks, uint64_t s
 void hr__simt_run_team(uint32_t team, const hr_k_decode *params, uint32_t nblocks,
                        uint64_t seed) {
 #define LZ4_TEAM(name, threads, shared) {hr_k_lz4_##name##_kernel, threads, shared},
+#define SNAPPY_TEAM(name, threads, shared) {hr_k_snappy_##name##_kernel, threads, shared},
     static const struct {
         void (*kernel)(const hr_k_decode);
         uint32_t nthreads, shared_nbytes;
-    } teams[] = {HR_K_LZ4_TEAMS(LZ4_TEAM)};
+    } teams[] = {HR_K_LZ4_TEAMS(LZ4_TEAM) HR_K_LZ4_TEAMS(SNAPPY_TEAM)};
     hr_simt_run_lanes(teams[team].kernel, *params, nblocks, teams[team].nthreads,
                       teams[team].shared_nbytes, seed);
 }

@@ -3,13 +3,14 @@
 #ifndef HR_DEVICE_TEAMS_H
 #define HR_DEVICE_TEAMS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/error.h"
 #include "cuda/kernel_abi.h"
 #include "device/device.h"
 
-#define HR__NTEAMS (HR_K_LZ4_NTEAMS + HR_K_ZSTD_NTEAMS)
+#define HR__NTEAMS (2 * HR_K_LZ4_NTEAMS + HR_K_ZSTD_NTEAMS)
 
 typedef struct hr__team {
     hr__kernel kernel;
@@ -19,6 +20,9 @@ typedef struct hr__team {
 } hr__team;
 
 extern const hr__team hr__teams[HR__NTEAMS];
+
+/* Does it take a hr_k_decode and have the teams of LZ decoders? */
+bool hr__kernel_is_lz(hr__kernel kernel);
 
 /* The number in hr__teams of what a block asks for. Errors: HR_ERR_ARGUMENT if the kernel
  * has no such team. */
