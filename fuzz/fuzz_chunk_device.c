@@ -8,7 +8,58 @@
 
 #include <headrace/headrace.h>
 
-#define NBYTES 3000
+#define NELEMS 3000
+#define NBYTES (8 * NELEMS)
+
+typedef struct array {
+    const char *key, *meta, *chunk, *dtype;
+} array;
+
+#define V2(dtype, compressor, filters)                                                   \
+    {                                                                                    \
+        ".zarray",                                                                       \
+            "{\"zarr_format\":2,\"shape\":[3000],\"chunks\":[3000],\"dtype\":\"" dtype   \
+            "\",\"compressor\":" compressor ",\"filters\":" filters                      \
+            ",\"fill_value\":0,\"order\":\"C\"}",                                        \
+            "0", dtype                                                                   \
+    }
+#define V3(type, dtype, codecs)                                                          \
+    {                                                                                    \
+        "zarr.json",                                                                     \
+            "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[3000],\"data_type\":" \
+            "\"" type "\",\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{"      \
+                      "\"chunk_shape\":"                                                 \
+            "[3000]}},\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":"     \
+            "0,\"codecs\":[" codecs "]}",                                                \
+            "c/0", dtype                                                                 \
+    }
+#define LZ4 "{\"id\":\"lz4\",\"acceleration\":1}"
+#define BLOSC(shuffle)                                                                   \
+    "{\"id\":\"blosc\",\"cname\":\"lz4\",\"clevel\":5,\"shuffle\":" shuffle "}"
+#define DELTA(from, to)                                                                  \
+    "[{\"id\":\"delta\",\"dtype\":\"" from "\",\"astype\":\"" to "\"}]"
+#define FIXED(from, to)                                                                  \
+    "[{\"id\":\"fixedscaleoffset\",\"scale\":0.1,\"offset\":7,\"dtype\":\"" from         \
+    "\",\"astype\":\"" to "\"}]"
+#define PACKBITS(config) "{\"name\":\"packbits\",\"configuration\":{" config "}}"
+
+static const array arrays[] = {
+    V2("|u1", BLOSC("1"), "null"),
+    V2("|u1", LZ4, "null"),
+    V2("<f8", BLOSC("2"), "null"),
+    V2("|b1", "null", "[{\"id\":\"packbits\"}]"),
+    V2("|b1", LZ4, "[{\"id\":\"packbits\"}]"),
+    V2("|b1", BLOSC("1"), "[{\"id\":\"packbits\"}]"),
+    V2("<i4", "null", DELTA("<i4", "<i2")),
+    V2("|u1", LZ4, DELTA("|u1", "|u1")),
+    V2(">i8", BLOSC("1"), DELTA(">i8", "<f4")),
+    V2("<f4", "null", FIXED("<f4", "|u1")),
+    V2("<f8", BLOSC("2"), FIXED("<f8", "<f4")),
+    V3("bool", "|b1", PACKBITS("\"padding_encoding\":\"last_byte\"")),
+    V3("int16", "<i2",
+       PACKBITS("\"padding_encoding\":\"first_byte\",\"first_bit\":3,\"last_bit\":9")),
+    V3("uint32", "<u4", PACKBITS("\"first_bit\":5,\"last_bit\":28")),
+};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes);
 
@@ -18,25 +69,16 @@ static void must(hr_status status) {
     }
 }
 
-static hr_status read_chunk(hr_node *array, int32_t type, uint8_t *out) {
-    const int64_t shape[] = {NBYTES};
-    hr_tensor dst = {.data = out,
-                     .device = {.type = type},
-                     .dtype = {.kind = HR_KIND_UINT, .itemsize = 1},
-                     .ndim = 1,
-                     .shape = shape};
+static hr_status read_chunk(hr_node *node, const char *dtype, int32_t type,
+                            uint8_t *out) {
+    static const int64_t shape[] = {NELEMS};
+    hr_tensor dst = {.data = out, .device = {.type = type}, .ndim = 1, .shape = shape};
+    must(hr_dtype_parse(dtype, &dst.dtype, NULL));
     memset(out, 0xA5, NBYTES);
-    return hr_read(array, NULL, &dst, NULL);
+    return hr_read(node, NULL, &dst, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
-    static const char *const arrays[] = {
-        "{\"zarr_format\":2,\"shape\":[3000],\"chunks\":[3000],\"dtype\":\"|u1\","
-        "\"compressor\":{\"id\":\"blosc\",\"cname\":\"lz4\",\"clevel\":5,\"shuffle\":1},"
-        "\"filters\":null,\"fill_value\":0,\"order\":\"C\"}",
-        "{\"zarr_format\":2,\"shape\":[3000],\"chunks\":[3000],\"dtype\":\"|u1\","
-        "\"compressor\":{\"id\":\"lz4\",\"acceleration\":1},\"filters\":null,"
-        "\"fill_value\":0,\"order\":\"C\"}"};
     static hr_context *context; /* kept: its threads are slow to start */
     if (nbytes == 0) {
         return 0;
@@ -47,23 +89,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
         o.scratch_nbytes = o.device_scratch_nbytes = 16 << 20;
         must(hr_context_create(&o, &context, NULL));
     }
-    const char *meta = arrays[data[0] & 1];
+    const array *a = &arrays[data[0] % (sizeof arrays / sizeof *arrays)];
     hr_store *store = NULL;
-    hr_node *array = NULL;
+    hr_node *node = NULL;
     must(hr_store_create_memory(context, &store, NULL));
-    must(hr_store_set(store, ".zarray", meta, strlen(meta), NULL));
-    must(hr_store_set(store, "0", data + 1, nbytes - 1, NULL));
-    must(hr_open_store(store, "", NULL, &array, NULL));
+    must(hr_store_set(store, a->key, a->meta, strlen(a->meta), NULL));
+    must(hr_store_set(store, a->chunk, data + 1, nbytes - 1, NULL));
+    must(hr_open_store(store, "", NULL, &node, NULL));
     uint8_t *host = malloc(NBYTES), *device = malloc(NBYTES);
-    hr_status h = read_chunk(array, HR_DEVICE_CPU, host);
-    hr_status d = read_chunk(array, HR_DEVICE_SIMT, device);
+    hr_status h = read_chunk(node, a->dtype, HR_DEVICE_CPU, host);
+    hr_status d = read_chunk(node, a->dtype, HR_DEVICE_SIMT, device);
     if ((h == HR_OK) != (d == HR_OK) ||
         (h == HR_OK && memcmp(host, device, NBYTES) != 0)) {
         abort();
     }
     free(host);
     free(device);
-    hr_node_unref(array);
+    hr_node_unref(node);
     hr_store_unref(store);
     return 0;
 }
