@@ -13,7 +13,8 @@ list(TRANSFORM HR_KERNEL_DEVICE_SOURCES APPEND .cu)
 file(GLOB HR_KERNEL_HEADERS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cuda/*.h
   ${CMAKE_SOURCE_DIR}/cuda/*.cuh)
 
-if(HR_CUDA STREQUAL "off")
+string(TOLOWER "${HR_CUDA}" HR_CUDA_CHOICE) # ON and OFF are what people write
+if(HR_CUDA_CHOICE STREQUAL "off")
   set(HR_NVCC HR_NVCC-NOTFOUND)
 else()
   find_program(HR_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin /usr/local/cuda/bin)
@@ -67,9 +68,9 @@ if(HR_NVCC)
   list(APPEND HR_KERNEL_DEFINITIONS HR_HAVE_KERNELS HR_KERNEL_ARCHS=${archs_list}
     HR_KERNEL_ARCHS_TEXT="${archs_text}")
   message(STATUS "Kernels: ${HR_NVCC} for ${archs_text}")
-elseif(HR_CUDA STREQUAL "on")
+elseif(HR_CUDA_CHOICE STREQUAL "on")
   message(FATAL_ERROR "HR_CUDA is on but nvcc was not found")
-elseif(HR_CUDA STREQUAL "off")
+elseif(HR_CUDA_CHOICE STREQUAL "off")
   message(STATUS "HR_CUDA is off: host codecs only, no GPU destinations")
 else()
   message(STATUS "nvcc not found: host codecs only, no GPU destinations")
