@@ -15,7 +15,8 @@ typedef struct regime {
  * if the stream is long enough to keep them busy. */
 static const regime regimes[] = {
     {30, 0, HR_K_LZ4_w2, HR_K_LZ4_w1s},
-    {8, 16 << 10, HR_K_LZ4_w4, HR_K_LZ4_w2s},
+    {30, 16 << 10, HR_K_LZ4_w4, HR_K_LZ4_w2s},
+    {8, 64 << 10, HR_K_LZ4_p4s, HR_K_LZ4_p4s},
     {2, 64 << 10, HR_K_LZ4_w8, HR_K_LZ4_p4s},
     {0, 256 << 10, HR_K_LZ4_p16, HR_K_LZ4_p16s},
 };

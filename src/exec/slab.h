@@ -22,6 +22,7 @@ typedef struct hr__slab {
     uint64_t used;      /* bytes of the payload that are copied up */
     uint64_t scratch;   /* bytes of the device side behind the payload, spoken for */
     uint64_t status_at; /* of the chunks' status words in the tables, once flushed */
+    bool is_shuffled;   /* some of its chunks, once decoded */
 } hr__slab;
 
 /* A slab of the run with room for `need`: an open one, or a new one. The caller owns it

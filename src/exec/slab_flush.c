@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "device/kstore.h"
+#include "device/lz_regime.h"
 #include "exec/run.h"
 
 enum { CHUNKS = 0, TASKS, FILTERS, STORES }; /* the slot's vecs */
@@ -49,6 +50,7 @@ hr_status hr__slab_push_store(hr__slab *slab, hr__slab_turn turn, const hr_k_sto
         return HR_ERR_MEMORY;
     }
     s->turn = turn;
+    slab->is_shuffled |= store->shuffle != HR_K_PLAIN;
     hr_status status = hr__kstore_lower(store, &s->task, err);
     if (status != HR_OK) {
         vec_of(slab, STORES)->n--;
@@ -207,27 +209,30 @@ static hr_status launch_stores(hr__slab *slab, const tables *t, hr__slab_turn tu
                : d->ops->launch(d, slab->slot->stream, HR__KERNEL_STORE, batch, err);
 }
 
-/* Streams of a slab share the device with those of the few slabs beside it (a device has
- * eight queues as a rule). Many short ones fill it with small teams; the few long ones
- * that are usual need large teams (bench/NOTES.md). */
-#define MANY_STREAMS 1024
+/* Slabs share the device: as a rule it has eight queues, and each is a slab's. */
+#define SHARING 8
 
-static uint32_t lz4_team(uint32_t nstreams) {
-    return nstreams >= MANY_STREAMS ? HR_K_LZ4_w2s : HR_K_LZ4_w8;
+static hr__lz_machine share_of(const hr__device *d) {
+    uint32_t share = d->nmultiprocessors / SHARING;
+    return (hr__lz_machine){.nmultiprocessors = share > 0 ? share : 1,
+                            .block_shared_nbytes = d->block_shared_nbytes};
 }
 
 static hr_status launch_leaves(hr__slab *slab, const tables *t, hr_error *err) {
     static const hr__kernel kernels[HR__NLEAF_FORMATS] = {
         [HR__LEAF_LZ4] = HR__KERNEL_LZ4}; /* copies are stores */
     hr__device *d = slab->ring->device;
+    const hr__lz_machine machine = share_of(d);
     hr__devptr base = slab->slot->tables.device;
+    const hr_k_task *tasks = (const hr_k_task *)(slab->slot->tables.pinned + t->tasks);
     uint64_t first = 0;
     for (int f = 0; f < HR__NLEAF_FORMATS; f++) {
         hr_k_decode decode = {.tasks = base + t->tasks + first * sizeof(hr_k_task),
                               .counter = base + t->zeros + (uint64_t)f * sizeof(uint32_t),
                               .status = base + t->status,
                               .ntasks = t->ntasks[f],
-                              .team = lz4_team(t->ntasks[f])};
+                              .team = hr__lz4_choose_team(tasks + first, t->ntasks[f],
+                                                          slab->is_shuffled, &machine)};
         if (decode.ntasks > 0) {
             HR__TRY(d->ops->launch(d, slab->slot->stream, kernels[f], &decode, err));
         }

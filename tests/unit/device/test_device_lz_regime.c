@@ -26,8 +26,8 @@ static void the_fewer_streams_the_larger_the_team(void **state) {
     (void)state;
     assert_int_equal(choose(8192, 64 << 10, false, &big), HR_K_LZ4_w2);
     assert_int_equal(choose(8192, 64 << 10, true, &big), HR_K_LZ4_w1s);
-    assert_int_equal(choose(2048, 256 << 10, false, &big), HR_K_LZ4_w4);
-    assert_int_equal(choose(2048, 256 << 10, true, &big), HR_K_LZ4_w2s);
+    assert_int_equal(choose(2048, 256 << 10, false, &big), HR_K_LZ4_p4s);
+    assert_int_equal(choose(2048, 256 << 10, true, &big), HR_K_LZ4_p4s);
     assert_int_equal(choose(512, 1 << 20, false, &big), HR_K_LZ4_w8);
     assert_int_equal(choose(512, 1 << 20, true, &big), HR_K_LZ4_p4s);
     assert_int_equal(choose(128, 4 << 20, false, &big), HR_K_LZ4_p16);
