@@ -239,14 +239,16 @@ static hr_status push_sum(hr__slab *slab, const hr__stage *stage, hr__devptr pla
 }
 
 static hr_status push_unpack(hr__slab *slab, const hr__stage *stage, hr__devptr place,
-                             uint32_t status_index, hr__decoded *decoded, hr_error *err) {
+                             uint32_t status_index, const hr__decoded *decoded,
+                             hr_error *err) {
     const hr_dtype bytes = hr__dtype(HR_KIND_UINT, 1);
-    decoded->from = &bytes;
-    if (decoded->mode != HR__SHUFFLE_NONE) {
+    hr__decoded packed = *decoded;
+    packed.from = &bytes;
+    if (packed.mode != HR__SHUFFLE_NONE) {
         HR__TRY(
-            lay_out(slab, &bytes, reserve_scratch(slab, decoded->nbytes), decoded, err));
+            lay_out(slab, &bytes, reserve_scratch(slab, packed.nbytes), &packed, err));
     }
-    hr_k_filter_task task = {.src = decoded->chunk + stage->packed_at,
+    hr_k_filter_task task = {.src = packed.chunk + stage->packed_at,
                              .dst = place,
                              .nitems = stage->nbytes / stage->component_nbytes,
                              .nbytes = stage->component_nbytes,
@@ -256,7 +258,7 @@ static hr_status push_unpack(hr__slab *slab, const hr__stage *stage, hr__devptr 
                              .high_first = stage->high_first,
                              .status_index = status_index};
     if (stage->check_value >= 0) {
-        task.check = decoded->chunk + stage->check_at;
+        task.check = packed.chunk + stage->check_at;
         task.check_value = (uint32_t)stage->check_value;
     }
     return hr__slab_push_filter(slab, stage->kind, &task, err);
@@ -320,16 +322,13 @@ hr_status hr__slab_add_leaves(hr__slab *slab, const hr__chunk *chunk,
 }
 
 uint64_t hr__slab_scratch_need(const hr__kernel_chain *kernels) {
-    uint64_t laid = hr__slab_room(kernels->laid_nbytes), staged = 0, need;
-    if (kernels->stage.kind != HR__STAGE_NONE) { /* packed bits twice, if shuffled */
-        staged = hr__slab_room(kernels->stage.nbytes);
-        need = laid;
-    } else {
-        need = 0;
+    uint64_t laid = hr__slab_room(kernels->laid_nbytes), need = laid;
+    if (kernels->stage.kind == HR__STAGE_NONE) {
+        return need;
     }
-    return hr__add_u64(laid, staged, &laid) && hr__add_u64(laid, need, &need)
-               ? need
-               : UINT64_MAX;
+    bool fits = hr__add_u64(need, laid, &need) && /* packed bits twice, if shuffled */
+                hr__add_u64(need, hr__slab_room(kernels->stage.nbytes), &need);
+    return fits ? need : UINT64_MAX;
 }
 
 /* Kernels do not reverse the fields of structures: the host does, in the payload. */
