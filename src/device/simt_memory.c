@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/simt_memory.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "core/checked.h"
@@ -198,7 +199,12 @@ static hr_status check_filter(const hr__simt_memory *m, hr__kernel kernel,
                               const hr_k_filter_task *t, hr_error *err) {
     HR__TRY(
         hr__simt_memory_check(m, t->dst, t->nitems * t->nbytes, "a filter's write", err));
-    if (kernel == HR__KERNEL_SUM || t->nitems == 0) {
+    if (t->dst % 16 != 0) {
+        return hr__fail(err, HR_ERR_DEVICE,
+                        "a filter's items lie at %#" PRIx64 ", expected a multiple of 16",
+                        t->dst);
+    }
+    if (kernel == HR__KERNEL_SUM) {
         return HR_OK;
     }
     uint64_t nbits = t->nitems * t->width;

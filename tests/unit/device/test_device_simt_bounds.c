@@ -123,6 +123,39 @@ static void a_store_with_a_wrong_tile_breaks_the_device(void **state) {
     expect_broken(f, s, "a tile it does not have");
 }
 
+/* 64 bits at src become as many bytes at dst. */
+static void launch_unpack(fixture *f, hr__stream s, hr__devptr src, hr__devptr dst) {
+    const hr_k_filter_task task = {
+        .src = src, .dst = dst, .nitems = 64, .nbytes = 1, .width = 1};
+    hr_k_filter filter = {.ntasks = 1, .ntiles = 1};
+    OK(alloc(f->d, sizeof task, &filter.tasks, NULL));
+    OK(copy_to_device(f->d, NULL, filter.tasks, &task, sizeof task, NULL));
+    OK(launch(f->d, s, HR__KERNEL_UNPACK, &filter, NULL));
+}
+
+static void a_filter_out_of_bounds_breaks_the_device(void **state) {
+    static const struct {
+        uint64_t src, dst;
+        const char *message;
+    } cases[] = {{0, 32, "a filter's write"},
+                 {1, 0, "a filter's read"},
+                 {0, 8, "expected a multiple of 16"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture *f = *state;
+        hr__devptr src, dst;
+        hr__stream s;
+        OK(stream_create(f->d, &s, NULL));
+        OK(alloc(f->d, 8, &src, NULL));
+        OK(alloc(f->d, 80, &dst, NULL));
+        launch_unpack(f, s, src, dst);
+        OK(stream_sync(f->d, s, NULL));
+        launch_unpack(f, s, src + cases[i].src, dst + cases[i].dst);
+        expect_broken(f, s, cases[i].message);
+        assert_int_equal(close_device(state), 0);
+        assert_int_equal(open_device(state), 0);
+    }
+}
+
 static void freeing_what_was_not_allocated_breaks_the_device(void **state) {
     fixture *f = *state;
     hr__devptr p;
@@ -143,6 +176,7 @@ int main(void) {
         TEST(a_kernel_out_of_bounds_breaks_the_device),
         TEST(a_list_out_of_bounds_breaks_the_device),
         TEST(a_store_out_of_bounds_breaks_the_device),
+        TEST(a_filter_out_of_bounds_breaks_the_device),
         TEST(a_store_out_of_its_chunk_breaks_the_device),
         TEST(a_store_with_a_wrong_tile_breaks_the_device),
         TEST(freeing_what_was_not_allocated_breaks_the_device),
