@@ -24,7 +24,7 @@ static hr_status check_strict(const hr__run *run, const hr__chain *chain, hr_err
     const char *codec = hr__chain_refuses_leaves(chain);
     hr_status status = hr__fail(
         err, HR_ERR_STRICT, "strict: the chunk would be decoded on the host (%s)",
-        codec != NULL ? codec : "its header asks for a format without kernel");
+        codec != NULL ? codec : "no kernel does what its header or the request asks for");
     hr__error_add_codec(err, codec);
     return status;
 }

@@ -216,6 +216,56 @@ static void extreme_numbers_are_the_same_on_a_device(void **state) {
     free(out);
 }
 
+static hr_status read_strictly(world *w, hr_node *node, const hr_packing *p,
+                               uint8_t *out) {
+    static const int64_t shape[] = {ROWS, 2 * COLS - 1};
+    hr_request r = request(node, out, 2, shape);
+    hr_read_options o = HR_READ_OPTIONS_INIT;
+    hr_batch *batch = NULL;
+    o.strict = 1;
+    r.packing = p;
+    r.dst.device.type = HR_DEVICE_SIMT;
+    assert_int_equal(hr_dtype_parse("<f2", &r.dst.dtype, &w->err), HR_OK);
+    assert_int_equal(hr_read_submit(w->context, &r, 1, NULL, &o, &batch, &w->err), HR_OK);
+    hr_status status = hr_batch_wait(batch, -1, &w->err);
+    hr_batch_unref(batch);
+    return status;
+}
+
+/* More steps than a kernel takes: the host does the chunk's, and strict says so. */
+static void long_chains_are_left_to_the_host(void **state) {
+    world *w = *state;
+    static const char fixed[] = "{\"id\":\"fixedscaleoffset\",\"scale\":3,\"offset\":1,"
+                                "\"dtype\":\"<f4\",\"astype\":\"<i4\"}";
+    static const char back[] = "{\"id\":\"astype\",\"encode_dtype\":\"<f4\","
+                               "\"decode_dtype\":\"<i4\"}";
+    static const float fills[] = {3, -7};
+    char filters[2048] = "[", meta[2560];
+    uint8_t *out = malloc(OUT_NBYTES);
+    assert_non_null(out);
+    for (int n = 1; n <= 6; n++) {
+        size_t at = strlen(filters) - (n > 1); /* over the bracket */
+        (void)snprintf(filters + at, sizeof filters - at, "%s%s,%s]", n > 1 ? "," : "",
+                       fixed, back);
+        (void)snprintf(meta, sizeof meta,
+                       "{\"zarr_format\":2,\"shape\":[%d,%d],\"chunks\":[%d,%d],"
+                       "\"dtype\":\"<f4\",\"compressor\":null,\"fill_value\":0,"
+                       "\"order\":\"C\",\"filters\":%s}",
+                       ROWS, 2 * COLS - 1, ROWS, COLS, filters);
+        static const char *const keys[] = {"a/0.0", "a/0.1"};
+        hr_node *node =
+            make_array(w, meta, keys, CHUNK_NELEMS * sizeof(float), sizeof(float), true);
+        hr_packing p = packing_of(0.1, 2, fills, 2);
+        p.in_double = 1;
+        w->is_strict = false;
+        compare(w, node, "<f2", &p, out);
+        hr_status status = read_strictly(w, node, &p, out);
+        assert_int_equal(status, n == 1 ? HR_OK : HR_ERR_STRICT);
+        hr_node_unref(node);
+    }
+    free(out);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(packed_shorts_become_floats_and_nan, setup,
@@ -226,6 +276,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(no_numbers_cannot_be_unpacked, setup, teardown),
         cmocka_unit_test_setup_teardown(sizes_of_the_record_are_checked, setup, teardown),
         cmocka_unit_test_setup_teardown(extreme_numbers_are_the_same_on_a_device, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(long_chains_are_left_to_the_host, setup,
                                         teardown),
     };
     if (!has_simt()) {
