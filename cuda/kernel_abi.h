@@ -263,10 +263,10 @@ enum {
     HR_K_BAD_CODE,      /* entropy-coded bits, or the table of their code, are wrong */
 };
 
-/* Teams of the LZ4 decoder: X(name, threads, bytes of shared memory). A w is so many
+/* Teams of the LZ decoders: X(name, threads, bytes of shared memory). A w is so many
  * warps that parse and make output in turns, a p as many again for either; those with an
  * s are better with byte-shuffled data, the others with plain data. */
-#define HR_K_LZ4_TEAMS(X)                                                                \
+#define HR_K_LZ_TEAMS(X)                                                                 \
     X(w1s, 32, 6192)                                                                     \
     X(w2, 64, 12284)                                                                     \
     X(w2s, 64, 12284)                                                                    \
@@ -277,8 +277,8 @@ enum {
     X(p16, 1024, 210388)                                                                 \
     X(p16s, 1024, 210388)
 
-#define HR_K_LZ4_TEAM(name, threads, shared_nbytes) HR_K_LZ4_##name,
-enum { HR_K_LZ4_TEAMS(HR_K_LZ4_TEAM) HR_K_LZ4_NTEAMS };
+#define HR_K_LZ_TEAM(name, threads, shared_nbytes) HR_K_LZ_##name,
+enum { HR_K_LZ_TEAMS(HR_K_LZ_TEAM) HR_K_LZ_NTEAMS };
 
 /* --- Zstandard ---
  *

@@ -7,4 +7,4 @@
 #define LZ4_KERNEL(name, threads, shared_nbytes)                                         \
     LZ_KERNEL(lz4, name, threads, shared_nbytes)
 
-HR_K_LZ4_TEAMS(LZ4_KERNEL)
+HR_K_LZ_TEAMS(LZ4_KERNEL)

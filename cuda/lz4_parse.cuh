@@ -170,7 +170,8 @@ lz4_put_parts(const lz_stretch &s, uint32_t entry, uint32_t staged_at,
 }
 
 struct lz4_format {
-    static constexpr bool ENDS_ANYWHERE = false, BEGINS_ODDLY = false;
+    static constexpr bool ENDS_ANYWHERE = false;
+    static constexpr uint8_t FIRST_MASK = 255;
 
     template <uint32_t LONGEST>
     static __device__ __forceinline__ lz_element read(const lz_stretch &s, uint32_t at,

@@ -125,12 +125,11 @@ struct lz_count {
 
 /* F: the codec's streams.
  *   ENDS_ANYWHERE                 a stream may end behind a match, or be empty
- *   BEGINS_ODDLY                  the first sequence is for judge
+ *   FIRST_MASK                    the bits of a stream's first byte that count
  *   read<LONGEST>(s, at, q)       the sequence at `at` < s.end, if it lies inside, is no
  *                                 longer than LONGEST and its offset can be right
  *   make_exits<C>, put_parts<C>   see lz4_parse.cuh
- *   judge(input, at, made, q)     the sequence at `at`, of any length: 0, or what is
- * wrong */
+ *   judge(input, at, made, q)     the sequence at `at`, of any length: 0, or a code */
 template <class C, class F>
 static __device__ __forceinline__ lz_count lz_count_parts(const lz_stretch &s,
                                                           uint32_t entry,
@@ -220,8 +219,7 @@ template <class C, class F> class lz_parser {
         step.ring_begin = ring_begin;
         if (!is_over) {
             const lz_stretch stretch = stage(buffer);
-            const bool is_odd = F::BEGINS_ODDLY && consumed == 0;
-            if ((!is_odd && begins_inside(stretch) && parse(buffer, stretch, step)) ||
+            if ((begins_inside(stretch) && parse(buffer, stretch, step)) ||
                 read_one(step)) {
                 return;
             }
@@ -267,6 +265,9 @@ template <class C, class F> class lz_parser {
         }
         if (group.rank == 0) {
             shared->cut = 0xFFFFFFFF;
+            if (F::FIRST_MASK != 255 && consumed == 0) {
+                buffer.bytes[begin] &= F::FIRST_MASK; /* which this thread has brought */
+            }
         }
         group.sync();
         const bool is_last = left <= C::STRETCH - begin;

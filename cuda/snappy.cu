@@ -9,7 +9,8 @@
 #include "simt.h"
 
 struct snappy_format {
-    static constexpr bool ENDS_ANYWHERE = true, BEGINS_ODDLY = false;
+    static constexpr bool ENDS_ANYWHERE = true;
+    static constexpr uint8_t FIRST_MASK = 255;
 
     template <uint32_t LONGEST>
     static __device__ __forceinline__ uint32_t end(const lz_stretch &, uint32_t at,
@@ -94,4 +95,4 @@ struct snappy_format {
 #define SNAPPY_KERNEL(name, threads, shared_nbytes)                                      \
     LZ_KERNEL(snappy, name, threads, shared_nbytes)
 
-HR_K_LZ4_TEAMS(SNAPPY_KERNEL)
+HR_K_LZ_TEAMS(SNAPPY_KERNEL)

@@ -14,11 +14,9 @@ typedef struct regime {
 /* From the smallest teams to the largest: the fewer the streams, the more warps on each,
  * if the stream is long enough to keep them busy. */
 static const regime regimes[] = {
-    {30, 0, HR_K_LZ4_w2, HR_K_LZ4_w1s},
-    {30, 16 << 10, HR_K_LZ4_w4, HR_K_LZ4_w2s},
-    {8, 64 << 10, HR_K_LZ4_p4s, HR_K_LZ4_p4s},
-    {2, 64 << 10, HR_K_LZ4_w8, HR_K_LZ4_p4s},
-    {0, 256 << 10, HR_K_LZ4_p16, HR_K_LZ4_p16s},
+    {30, 0, HR_K_LZ_w2, HR_K_LZ_w1s},          {30, 16 << 10, HR_K_LZ_w4, HR_K_LZ_w2s},
+    {8, 64 << 10, HR_K_LZ_p4s, HR_K_LZ_p4s},   {2, 64 << 10, HR_K_LZ_w8, HR_K_LZ_p4s},
+    {0, 256 << 10, HR_K_LZ_p16, HR_K_LZ_p16s},
 };
 
 static bool fits(uint32_t team, const hr__lz_machine *machine) {

@@ -60,7 +60,7 @@ void hr__simt_run_team(uint32_t team, const hr_k_decode *params, uint32_t nblock
     static const struct {
         void (*kernel)(const hr_k_decode);
         uint32_t nthreads, shared_nbytes;
-    } teams[] = {HR_K_LZ4_TEAMS(LZ4_TEAM) HR_K_LZ4_TEAMS(SNAPPY_TEAM)};
+    } teams[] = {HR_K_LZ_TEAMS(LZ4_TEAM) HR_K_LZ_TEAMS(SNAPPY_TEAM)};
     hr_simt_run_lanes(teams[team].kernel, *params, nblocks, teams[team].nthreads,
                       teams[team].shared_nbytes, seed);
 }

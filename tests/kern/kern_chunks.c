@@ -334,11 +334,11 @@ int main(int argc, char **argv) {
     open_array(&b, &context, &node);
     runner_open(&b.runner, argv[1]);
     prepare(&b);
-    for (uint32_t team = 0; team < HR_K_LZ4_NTEAMS; team++) {
+    for (uint32_t team = 0; team < HR_K_LZ_NTEAMS; team++) {
         nwrong += measure(&b, b.nchunks, team);
     }
     for (uint64_t n = b.nchunks / 2; n >= 4; n /= 2) {
-        nwrong += measure(&b, n, HR_K_LZ4_w2s);
+        nwrong += measure(&b, n, HR_K_LZ_w2s);
     }
     runner_close(&b.runner);
     hr__worker_free(&b.worker);

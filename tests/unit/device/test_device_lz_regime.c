@@ -24,26 +24,26 @@ static uint32_t choose(uint32_t ntasks, uint32_t nbytes, bool is_shuffled,
 
 static void the_fewer_streams_the_larger_the_team(void **state) {
     (void)state;
-    assert_int_equal(choose(8192, 64 << 10, false, &big), HR_K_LZ4_w2);
-    assert_int_equal(choose(8192, 64 << 10, true, &big), HR_K_LZ4_w1s);
-    assert_int_equal(choose(2048, 256 << 10, false, &big), HR_K_LZ4_p4s);
-    assert_int_equal(choose(2048, 256 << 10, true, &big), HR_K_LZ4_p4s);
-    assert_int_equal(choose(512, 1 << 20, false, &big), HR_K_LZ4_w8);
-    assert_int_equal(choose(512, 1 << 20, true, &big), HR_K_LZ4_p4s);
-    assert_int_equal(choose(128, 4 << 20, false, &big), HR_K_LZ4_p16);
-    assert_int_equal(choose(128, 4 << 20, true, &big), HR_K_LZ4_p16s);
+    assert_int_equal(choose(8192, 64 << 10, false, &big), HR_K_LZ_w2);
+    assert_int_equal(choose(8192, 64 << 10, true, &big), HR_K_LZ_w1s);
+    assert_int_equal(choose(2048, 256 << 10, false, &big), HR_K_LZ_p4s);
+    assert_int_equal(choose(2048, 256 << 10, true, &big), HR_K_LZ_p4s);
+    assert_int_equal(choose(512, 1 << 20, false, &big), HR_K_LZ_w8);
+    assert_int_equal(choose(512, 1 << 20, true, &big), HR_K_LZ_p4s);
+    assert_int_equal(choose(128, 4 << 20, false, &big), HR_K_LZ_p16);
+    assert_int_equal(choose(128, 4 << 20, true, &big), HR_K_LZ_p16s);
 }
 
 static void short_streams_get_small_teams(void **state) {
     (void)state;
-    assert_int_equal(choose(10, 4096, false, &big), HR_K_LZ4_w2);
-    assert_int_equal(choose(10, 40000, true, &big), HR_K_LZ4_w2s);
+    assert_int_equal(choose(10, 4096, false, &big), HR_K_LZ_w2);
+    assert_int_equal(choose(10, 40000, true, &big), HR_K_LZ_w2s);
 }
 
 static void teams_fit_the_machine(void **state) {
     (void)state;
-    assert_int_equal(choose(4, 4 << 20, false, &small), HR_K_LZ4_w8);
-    assert_int_equal(choose(4, 4 << 20, true, &small), HR_K_LZ4_p4s);
+    assert_int_equal(choose(4, 4 << 20, false, &small), HR_K_LZ_w8);
+    assert_int_equal(choose(4, 4 << 20, true, &small), HR_K_LZ_p4s);
 }
 
 static void one_long_stream_counts(void **state) {
@@ -54,8 +54,8 @@ static void one_long_stream_counts(void **state) {
     for (uint32_t i = 0; i < N; i++) {
         tasks[i].dst_nbytes = i == 77 ? 16 << 20 : 64 << 10;
     }
-    assert_int_equal(hr__lz4_choose_team(tasks, N, false, &big), HR_K_LZ4_w8);
-    assert_int_equal(hr__lz4_choose_team(tasks, 0, false, &big), HR_K_LZ4_w2);
+    assert_int_equal(hr__lz4_choose_team(tasks, N, false, &big), HR_K_LZ_w8);
+    assert_int_equal(hr__lz4_choose_team(tasks, 0, false, &big), HR_K_LZ_w2);
     free(tasks);
 }
 
