@@ -87,15 +87,28 @@ static hr_status decode_blocks(const hr__blosc_frame *f, hr__decode *d, hr_error
 
 /* --- for kernels --- */
 
-static hr_status block_leaves(const hr__blosc_block *block, const uint8_t *src,
-                              uint64_t dst, hr__leaf_format format, hr__leaves *out,
+static bool has_kernel(hr__blosc_format format) {
+    return format == HR__BLOSC_LZ4 || format == HR__BLOSC_SNAPPY;
+}
+
+static hr_status add_stream(hr__blosc_format format, const hr__blosc_stream *s,
+                            const uint8_t *src, uint64_t dst, hr__leaves *out,
+                            hr_error *err) {
+    bool is_stored = s->nbytes == s->decoded_nbytes;
+    if (!is_stored && format == HR__BLOSC_SNAPPY) {
+        return hr__snappy_leaf(src + s->offset, s->nbytes, dst, s->decoded_nbytes, out,
+                               err);
+    }
+    return hr__leaves_add(out, is_stored ? HR__LEAF_COPY : HR__LEAF_LZ4, src + s->offset,
+                          s->nbytes, dst, s->decoded_nbytes, err);
+}
+
+static hr_status block_leaves(hr__blosc_format format, const hr__blosc_block *block,
+                              const uint8_t *src, uint64_t dst, hr__leaves *out,
                               hr_error *err) {
     for (uint32_t j = 0; j < block->nstreams; j++) {
-        const hr__blosc_stream *s = &block->streams[j];
-        bool is_stored = s->nbytes == s->decoded_nbytes;
-        HR__TRY(hr__leaves_add(out, is_stored ? HR__LEAF_COPY : format, src + s->offset,
-                               s->nbytes, dst, s->decoded_nbytes, err));
-        dst += s->decoded_nbytes;
+        HR__TRY(add_stream(format, &block->streams[j], src, dst, out, err));
+        dst += block->streams[j].decoded_nbytes;
     }
     return HR_OK;
 }
@@ -114,7 +127,7 @@ static hr_status leaves(const hr__codec *codec, const hr__decode *d, hr__leaves 
         hr__leaves_stored(out, d->src + HR__BLOSC_HEADER_NBYTES);
         return HR_OK;
     }
-    if (f.format != HR__BLOSC_LZ4) {
+    if (!has_kernel(f.format)) {
         return hr__fail(err, HR_ERR_UNSUPPORTED, "no kernel for Blosc's inner format %d",
                         (int)f.format);
     }
@@ -127,8 +140,8 @@ static hr_status leaves(const hr__codec *codec, const hr__decode *d, hr__leaves 
     for (uint32_t i = 0; i < f.nblocks; i++) {
         hr__blosc_block block;
         HR__TRY(hr__blosc_block_at(&f, d->src, i, &unclaimed, &block, err));
-        HR__TRY(block_leaves(&block, d->src, (uint64_t)i * f.blocksize, HR__LEAF_LZ4, out,
-                             err));
+        HR__TRY(
+            block_leaves(f.format, &block, d->src, (uint64_t)i * f.blocksize, out, err));
     }
     return HR_OK;
 }

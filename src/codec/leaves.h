@@ -12,6 +12,7 @@
 typedef enum hr__leaf_format {
     HR__LEAF_COPY = 0, /* the bytes as they are */
     HR__LEAF_LZ4,
+    HR__LEAF_SNAPPY, /* its elements, without the size in front */
     HR__NLEAF_FORMATS
 } hr__leaf_format;
 
@@ -87,6 +88,9 @@ hr_status hr__chain_leaves(const hr__chain *chain, const hr__kernel_chain *kerne
 hr_status hr__leaves_add(hr__leaves *out, hr__leaf_format format, const uint8_t *src,
                          uint32_t src_nbytes, uint64_t dst, uint32_t dst_nbytes,
                          hr_error *err);
+/* For codecs: Snappy data, whose size must be dst_nbytes. */
+hr_status hr__snappy_leaf(const uint8_t *src, uint32_t src_nbytes, uint64_t dst,
+                          uint32_t dst_nbytes, hr__leaves *out, hr_error *err);
 /* For codecs: the decoded bytes are these. */
 void hr__leaves_stored(hr__leaves *out, const uint8_t *src);
 

@@ -144,6 +144,13 @@ static void add_neighbours(decode_batch *b) {
     }
 }
 
+/* A length of 2^32, which must not become 0. */
+static void add_endless(decode_batch *b) {
+    static const uint8_t stream[] = {0xFC, 0xFF, 0xFF, 0xFF, 0xFF, 3 << 2, 1, 2, 3, 4};
+    add(b, stream, sizeof stream, 4);
+    add(b, stream, 5, 0);
+}
+
 static void add_compressed(decode_batch *b, uint64_t nmutants) {
     for (uint64_t i = 0; i < 40 + nmutants && b->nfailures == 0; i++) {
         uint64_t *r = &b->random;
@@ -177,6 +184,7 @@ int main(int argc, char **argv) {
     b->random = seed;
     add_drawn(b, 60);
     add_neighbours(b);
+    add_endless(b);
     decode_batch_run(b);
     b->nteams = 2;
     add_compressed(b, nmutants);

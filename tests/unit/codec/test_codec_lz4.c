@@ -135,6 +135,20 @@ static void snappy_size_may_be_unknown(void **state) {
     runner_close(&r);
 }
 
+/* libsnappy takes such a run for none. */
+static void snappy_literals_without_end_are_refused(void **state) {
+    (void)state;
+    codec_runner r;
+    assert_int_equal(runner_open(&r, &hr__codec_snappy, NULL), HR_OK);
+    static const uint8_t inside[] = {9, 8 << 2, 0xFC, 0xFF, 0xFF, 0xFF, 0xFF, 1, 2, 3, 4};
+    static const uint8_t element[] = {4,      0xFC, 0xFF, 0xFF, 0xFF, 0xFF,
+                                      3 << 2, 1,    2,    3,    4};
+    assert_decodes(&r, inside, sizeof inside, inside + 2, 9);
+    assert_refused(&r, element, sizeof element, 4, HR_ERR_DATA,
+                   "malformed Snappy data: 11 bytes for 4");
+    runner_close(&r);
+}
+
 static void check_snappy_mutant(void *user, const uint8_t *data, size_t n) {
     codec_runner *r = user;
     char want[400] = {0};
@@ -168,6 +182,7 @@ int main(void) {
         cmocka_unit_test(damaged_lz4_gives_an_error_or_what_liblz4_gives),
         cmocka_unit_test(snappy_decodes_and_checks_sizes),
         cmocka_unit_test(snappy_size_may_be_unknown),
+        cmocka_unit_test(snappy_literals_without_end_are_refused),
         cmocka_unit_test(damaged_snappy_gives_an_error_or_what_libsnappy_gives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
