@@ -28,7 +28,7 @@ typedef struct array {
         "zarr.json",                                                                     \
             "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[3000],\"data_type\":" \
             "\"" type "\",\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{"      \
-                      "\"chunk_shape\":"                                                 \
+            "\"chunk_shape\":"                                                           \
             "[3000]}},\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":"     \
             "0,\"codecs\":[" codecs "]}",                                                \
             "c/0", dtype                                                                 \
