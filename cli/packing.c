@@ -109,7 +109,7 @@ static uint32_t digit_of(char c) {
 
 /* A double as xarray writes it to attributes: the base64 of its bytes. */
 static bool decode_double(const char *text, double *out) {
-    uint8_t bytes[9];
+    uint8_t bytes[9], *at = bytes;
     if (strlen(text) != 12 || text[11] != '=') {
         return false;
     }
@@ -122,9 +122,9 @@ static bool decode_double(const char *text, double *out) {
             }
             bits = bits << 6 | digit;
         }
-        bytes[3 * i] = (uint8_t)(bits >> 16);
-        bytes[3 * i + 1] = (uint8_t)(bits >> 8);
-        bytes[3 * i + 2] = (uint8_t)bits;
+        *at++ = (uint8_t)(bits >> 16);
+        *at++ = (uint8_t)(bits >> 8);
+        *at++ = (uint8_t)bits;
     }
     memcpy(out, bytes, sizeof *out);
     return true;
