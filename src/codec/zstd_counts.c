@@ -50,11 +50,10 @@ static uint32_t read_zeros(bits *b) {
 uint32_t hr__zstd_counts_nbytes(const uint8_t *src, uint32_t n,
                                 const hr__zstd_limits *limits) {
     bits b = {.src = src, .nbits = (uint64_t)n * 8, .at = 4};
-    uint32_t log = n == 0 ? UINT32_MAX : (src[0] & 15U) + 5;
-    if (log > limits->max_log) {
+    if (n == 0 || (src[0] & 15U) + 5 > limits->max_log) {
         return 0;
     }
-    uint32_t left = 1U << log, symbol = 0;
+    uint32_t left = 32U << (src[0] & 15U), symbol = 0;
     while (left > 0 && symbol <= limits->max_symbol) {
         uint32_t value = read_below(&b, left + 1); /* the count + 1; 0: less than one */
         uint32_t count = value == 0 ? 1 : value - 1;

@@ -44,8 +44,9 @@ hr_status hr__kstore_list(const hr_k_store_task *tasks, uint32_t n,
 
 /* Tiles of an UNPACK task: at least one. Chunks are too small for 2^32. */
 static inline uint32_t hr__kfilter_tiles(const hr_k_filter_task *t) {
-    uint64_t nbytes = t->nitems * t->nbytes;
-    return nbytes == 0 ? 1 : (uint32_t)((nbytes - 1) / HR_K_UNPACK_TILE_NBYTES + 1);
+    const uint64_t nbytes = t->nitems * t->nbytes;
+    const uint32_t tile = HR_K_UNPACK_TILE_NBYTES;
+    return nbytes == 0 ? 1 : (uint32_t)((nbytes - 1) / tile + 1);
 }
 
 #endif
