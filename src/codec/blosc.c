@@ -88,7 +88,8 @@ static hr_status decode_blocks(const hr__blosc_frame *f, hr__decode *d, hr_error
 /* --- for kernels --- */
 
 static bool has_kernel(hr__blosc_format format) {
-    return format == HR__BLOSC_LZ4 || format == HR__BLOSC_SNAPPY;
+    return format == HR__BLOSC_LZ4 || format == HR__BLOSC_SNAPPY ||
+           format == HR__BLOSC_BLOSCLZ;
 }
 
 static hr_status add_stream(hr__blosc_format format, const hr__blosc_stream *s,
@@ -99,8 +100,11 @@ static hr_status add_stream(hr__blosc_format format, const hr__blosc_stream *s,
         return hr__snappy_leaf(src + s->offset, s->nbytes, dst, s->decoded_nbytes, out,
                                err);
     }
-    return hr__leaves_add(out, is_stored ? HR__LEAF_COPY : HR__LEAF_LZ4, src + s->offset,
-                          s->nbytes, dst, s->decoded_nbytes, err);
+    hr__leaf_format leaf = is_stored                     ? HR__LEAF_COPY
+                           : format == HR__BLOSC_BLOSCLZ ? HR__LEAF_BLOSCLZ
+                                                         : HR__LEAF_LZ4;
+    return hr__leaves_add(out, leaf, src + s->offset, s->nbytes, dst, s->decoded_nbytes,
+                          err);
 }
 
 static hr_status block_leaves(hr__blosc_format format, const hr__blosc_block *block,

@@ -13,6 +13,7 @@ typedef enum hr__leaf_format {
     HR__LEAF_COPY = 0, /* the bytes as they are */
     HR__LEAF_LZ4,
     HR__LEAF_SNAPPY, /* its elements, without the size in front */
+    HR__LEAF_BLOSCLZ,
     HR__NLEAF_FORMATS
 } hr__leaf_format;
 

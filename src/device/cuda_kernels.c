@@ -12,7 +12,7 @@
 #ifdef HR_HAVE_KERNELS
 
 extern const unsigned char hr__fatbin_scatter[], hr__fatbin_store[], hr__fatbin_filters[],
-    hr__fatbin_lz4[], hr__fatbin_snappy[], hr__fatbin_zstd[];
+    hr__fatbin_lz4[], hr__fatbin_snappy[], hr__fatbin_blosclz[], hr__fatbin_zstd[];
 
 /* What the fatbin has machine code for, ascending; of the last also PTX. */
 static const int32_t architectures[] = {HR_KERNEL_ARCHS};
@@ -31,9 +31,13 @@ bool hr__cuda_kernels_serve(int32_t major, int32_t minor) {
 
 static hr_status load_modules(hr__cuda_kernels *k, hr_error *err) {
     static const unsigned char *const images[HR__NMODULES] = {
-        [HR__MODULE_SCATTER] = hr__fatbin_scatter, [HR__MODULE_STORE] = hr__fatbin_store,
-        [HR__MODULE_FILTERS] = hr__fatbin_filters, [HR__MODULE_LZ4] = hr__fatbin_lz4,
-        [HR__MODULE_SNAPPY] = hr__fatbin_snappy,   [HR__MODULE_ZSTD] = hr__fatbin_zstd};
+        [HR__MODULE_SCATTER] = hr__fatbin_scatter,
+        [HR__MODULE_STORE] = hr__fatbin_store,
+        [HR__MODULE_FILTERS] = hr__fatbin_filters,
+        [HR__MODULE_LZ4] = hr__fatbin_lz4,
+        [HR__MODULE_SNAPPY] = hr__fatbin_snappy,
+        [HR__MODULE_BLOSCLZ] = hr__fatbin_blosclz,
+        [HR__MODULE_ZSTD] = hr__fatbin_zstd};
     static const struct {
         int module;
         const char *name;
@@ -101,9 +105,10 @@ hr_status hr__cuda_kernels_check(int32_t index, int32_t major, int32_t minor,
 #endif
 
 static int module_of(hr__kernel decoder) {
-    return decoder == HR__KERNEL_LZ4      ? HR__MODULE_LZ4
-           : decoder == HR__KERNEL_SNAPPY ? HR__MODULE_SNAPPY
-                                          : HR__MODULE_ZSTD;
+    return decoder == HR__KERNEL_LZ4       ? HR__MODULE_LZ4
+           : decoder == HR__KERNEL_SNAPPY  ? HR__MODULE_SNAPPY
+           : decoder == HR__KERNEL_BLOSCLZ ? HR__MODULE_BLOSCLZ
+                                           : HR__MODULE_ZSTD;
 }
 
 /* As much of a multiprocessor's memory as can be shall be shared memory: these kernels

@@ -26,6 +26,7 @@ typedef enum hr__kernel {
     HR__KERNEL_UNPACK,  /* hr_k_filter */
     HR__KERNEL_LZ4,     /* hr_k_decode */
     HR__KERNEL_SNAPPY,  /* hr_k_decode */
+    HR__KERNEL_BLOSCLZ, /* hr_k_decode */
     HR__KERNEL_ZSTD,    /* hr_k_zstd */
     HR__NKERNELS
 } hr__kernel;

@@ -3,6 +3,7 @@
  * Neither exceptions nor the C++ library: what this is linked into stays plain C. */
 #include "device/simt_run.h"
 
+#include "cuda/blosclz.cu"
 #include "cuda/filters.cu"
 #include "cuda/lz4.cu"
 #include "cuda/scatter.cu"
@@ -56,11 +57,14 @@ void hr__simt_run_unpack(const hr_k_filter *filter, uint32_t nblocks, uint64_t s
 void hr__simt_run_team(uint32_t team, const hr_k_decode *params, uint32_t nblocks,
                        uint64_t seed) {
 #define LZ4_TEAM(name, threads, shared) {hr_k_lz4_##name##_kernel, threads, shared},
+#define BLOSCLZ_TEAM(name, threads, shared)                                              \
+    {hr_k_blosclz_##name##_kernel, threads, shared},
 #define SNAPPY_TEAM(name, threads, shared) {hr_k_snappy_##name##_kernel, threads, shared},
     static const struct {
         void (*kernel)(const hr_k_decode);
         uint32_t nthreads, shared_nbytes;
-    } teams[] = {HR_K_LZ_TEAMS(LZ4_TEAM) HR_K_LZ_TEAMS(SNAPPY_TEAM)};
+    } teams[] = {HR_K_LZ_TEAMS(LZ4_TEAM) HR_K_LZ_TEAMS(SNAPPY_TEAM)
+                     HR_K_LZ_TEAMS(BLOSCLZ_TEAM)};
     hr_simt_run_lanes(teams[team].kernel, *params, nblocks, teams[team].nthreads,
                       teams[team].shared_nbytes, seed);
 }

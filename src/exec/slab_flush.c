@@ -221,7 +221,8 @@ static hr__lz_machine share_of(const hr__device *d) {
 static hr_status launch_leaves(hr__slab *slab, const tables *t, hr_error *err) {
     static const hr__kernel kernels[HR__NLEAF_FORMATS] = {
         [HR__LEAF_LZ4] = HR__KERNEL_LZ4,
-        [HR__LEAF_SNAPPY] = HR__KERNEL_SNAPPY}; /* copies are stores */
+        [HR__LEAF_SNAPPY] = HR__KERNEL_SNAPPY,
+        [HR__LEAF_BLOSCLZ] = HR__KERNEL_BLOSCLZ}; /* copies are stores */
     hr__device *d = slab->ring->device;
     const hr__lz_machine machine = share_of(d);
     hr__devptr base = slab->slot->tables.device;

@@ -27,6 +27,10 @@ STRICT = {
     ("adler32", ""): 1,
     ("transpose:[1, 0]+bytes:little", ""): 2,
     ("numcodecs.delta+bytes:little", ""): 1,
+    ("transpose:[1, 0, 2]+numcodecs.delta+bytes:little", ""): 1,
+    ("bitround+bytes:little", ""): 1,
+    ("bytes:little+numcodecs.adler32", ""): 1,
+    ("bytes:little+numcodecs.fletcher32", ""): 1,
 }
 
 

@@ -4,6 +4,7 @@
 #include <lz4.h>
 #include <snappy-c.h>
 
+#include "codec/decode.h"
 #include "codec/leaves.h"
 #include "codec/shuffle_kernels.h"
 #include "support/chain_run.h"
@@ -41,6 +42,14 @@ static void carry_out(const hr__leaves *l, const uint8_t *src, uint8_t *out) {
             memcpy(joined + f->dst, src + f->src, f->dst_nbytes);
         } else if (f->format == HR__LEAF_SNAPPY) {
             decode_snappy(src + f->src, f->src_nbytes, joined + f->dst, f->dst_nbytes);
+        } else if (f->format == HR__LEAF_BLOSCLZ) {
+            hr__decode d = {.src = src + f->src,
+                            .src_nbytes = f->src_nbytes,
+                            .dst = joined + f->dst,
+                            .dst_nbytes = f->dst_nbytes};
+            hr_error err = HR_ERROR_INIT;
+            assert_int_equal(hr__blosclz_decode(&d, &err), HR_OK);
+            assert_int_equal(d.out_nbytes, f->dst_nbytes);
         } else {
             assert_int_equal(LZ4_decompress_safe((const char *)src + f->src,
                                                  (char *)joined + f->dst,
@@ -121,6 +130,11 @@ static void blosc_lz4_of_every_shape(void **state) {
 static void blosc_snappy_of_every_shape(void **state) {
     (void)state;
     blosc_of_every_shape("snappy");
+}
+
+static void blosc_blosclz_of_every_shape(void **state) {
+    (void)state;
+    blosc_of_every_shape("blosclz");
 }
 
 static void snappy_says_the_size_of_its_chunk(void **state) {
@@ -215,6 +229,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blosc_lz4_of_every_shape),
         cmocka_unit_test(blosc_snappy_of_every_shape),
+        cmocka_unit_test(blosc_blosclz_of_every_shape),
         cmocka_unit_test(snappy_says_the_size_of_its_chunk),
         cmocka_unit_test(lz4_behind_a_shuffle),
         cmocka_unit_test(other_codecs_are_refused_by_name),

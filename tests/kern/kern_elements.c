@@ -1,0 +1,104 @@
+/* Kernels of a codec whose streams are rows of elements, against a strict reference.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * usage: kern_snappy|kern_blosclz simt|cuda [--seed N] [--mutants N] */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cuda/kernel_abi.h"
+#include "kern/args.h"
+#include "kern/decode_batch.h"
+#include "kern/device_run.h"
+#include "kern/elements.h"
+#include "kern/lz4_case.h"
+#include "kern/random.h"
+
+static void add(decode_batch *b, const uint8_t *src, uint32_t n, uint32_t dst_nbytes) {
+    decode_case c = {.src = must_malloc(n),
+                     .src_nbytes = n,
+                     .dst_nbytes = dst_nbytes,
+                     .want = must_malloc(dst_nbytes)};
+    memcpy(c.src, src, n);
+    memset(c.want, 0, dst_nbytes);
+    uint32_t made = 0;
+    c.code = elements.decode(&c, &c.where, &made);
+    if (c.code == 0 && made < dst_nbytes) {
+        c.code = HR_K_TOO_SHORT;
+    } else if (c.code == 0) {
+        c.where = 0;
+    }
+    decode_batch_add(b, &c);
+}
+
+static void add_drawn(decode_batch *b, uint32_t nstreams) {
+    uint8_t *out = must_malloc(600 * ELEMENT_NBYTES);
+    for (uint32_t i = 0; i < nstreams; i++) {
+        uint32_t made, n = elements.draw(&b->random, out,
+                                         (uint32_t)random_below(&b->random, 600), &made);
+        add(b, out, n, made);
+    }
+    free(out);
+}
+
+static void add_neighbours(decode_batch *b) {
+    uint8_t out[16 * ELEMENT_NBYTES];
+    uint32_t made, n = elements.draw(&b->random, out, 14, &made);
+    n = n < 200 ? n : 200;
+    for (uint32_t k = 0; k < n; k++) {
+        add(b, out, k, made);
+        for (uint32_t bit = 0; bit < 8; bit++) {
+            out[k] ^= (uint8_t)(1U << bit);
+            add(b, out, n, made);
+            out[k] ^= (uint8_t)(1U << bit);
+        }
+    }
+}
+
+static void add_compressed(decode_batch *b, uint64_t nmutants) {
+    for (uint64_t i = 0; i < 40 + nmutants && b->nfailures == 0; i++) {
+        uint64_t *r = &b->random;
+        uint32_t nbytes = (uint32_t)random_below(r, i % 8 == 0 ? 80000 : 3000);
+        uint8_t *raw = must_malloc(nbytes), *stream;
+        lz4_fill((uint32_t)(i % LZ4_NKINDS), raw, nbytes, r);
+        uint32_t n = elements.compress(raw, nbytes, &stream);
+        for (uint64_t k = i < 40 ? 0 : random_below(r, 5); k > 0 && n > 0; k--) {
+            stream[random_below(r, n)] =
+                (uint8_t)(random_below(r, 3) == 0 ? 255 : random_next(r));
+            n -= random_below(r, 6) == 0;
+        }
+        add(b, stream, n, nbytes);
+        free(raw);
+        free(stream);
+    }
+}
+
+int main(int argc, char **argv) {
+    uint64_t seed = (uint64_t)time(NULL), nmutants = 300;
+    const kern_option options[] = {
+        {"--seed", &seed}, {"--mutants", &nmutants}, {NULL, NULL}};
+    const char *device = kern_args(argc, argv, options);
+    printf("seed %" PRIu64 "\n", seed);
+    runner r;
+    runner_open(&r, device);
+    decode_batch *b = must_malloc(sizeof *b);
+    memset(b, 0, sizeof *b);
+    b->runner = &r;
+    b->kernel = elements.kernel;
+    b->random = seed;
+    add_drawn(b, 60);
+    add_neighbours(b);
+    add(b, elements.known_bad, elements.known_bad_nbytes, 4);
+    decode_batch_run(b);
+    b->nteams = 2;
+    add_compressed(b, nmutants);
+    decode_batch_run(b);
+    printf("%" PRIu64 " streams, %" PRIu64 " of them good; %" PRIu64 " failures\n",
+           b->nchecked, b->naccepted, b->nfailures);
+    int status = b->nfailures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    free(b);
+    runner_close(&r);
+    return status;
+}
