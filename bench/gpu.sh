@@ -28,7 +28,7 @@ step kern_cuda "$pack/bin/kern_cuda"
 step kern_scatter "$pack/bin/kern_scatter" cuda --cases 3000 --bench 1024
 step kern_store "$pack/bin/kern_store" cuda --cases "${CASES:-2000}" --bench 512
 step kern_filters "$pack/bin/kern_filters" cuda --cases 500 --bench 512
-for codec in lz4 zstd; do
+for codec in lz4 snappy blosclz zstd; do
     LINES_OF_LOG=3 step "kern_$codec" "$pack/bin/kern_$codec" cuda --mutants \
         "${MUTANTS:-20000}"
 done
