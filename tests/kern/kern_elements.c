@@ -1,7 +1,8 @@
 /* Kernels of a codec whose streams are rows of elements, against a strict reference.
  * SPDX-License-Identifier: Apache-2.0
  *
- * usage: kern_snappy|kern_blosclz simt|cuda [--seed N] [--mutants N] */
+ * usage: kern_snappy|kern_blosclz simt|cuda [--seed N] [--mutants N] [--draw N]
+ * --draw N: N of the teams for every batch, not all */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,9 +77,9 @@ static void add_compressed(decode_batch *b, uint64_t nmutants) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t seed = (uint64_t)time(NULL), nmutants = 300;
+    uint64_t seed = (uint64_t)time(NULL), nmutants = 300, ndraw = 0;
     const kern_option options[] = {
-        {"--seed", &seed}, {"--mutants", &nmutants}, {NULL, NULL}};
+        {"--seed", &seed}, {"--mutants", &nmutants}, {"--draw", &ndraw}, {NULL, NULL}};
     const char *device = kern_args(argc, argv, options);
     printf("seed %" PRIu64 "\n", seed);
     runner r;
@@ -88,6 +89,7 @@ int main(int argc, char **argv) {
     b->runner = &r;
     b->kernel = elements.kernel;
     b->random = seed;
+    b->nteams = (uint32_t)ndraw;
     add_drawn(b, 60);
     add_neighbours(b);
     add(b, elements.known_bad, elements.known_bad_nbytes, 4);

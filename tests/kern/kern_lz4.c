@@ -1,6 +1,7 @@
 /* The LZ4 kernels against a strict reference. SPDX-License-Identifier: Apache-2.0
  *
- * usage: kern_lz4 simt|cuda [--seed N] [--mutants N] [--drawn N]
+ * usage: kern_lz4 simt|cuda [--seed N] [--mutants N] [--drawn N] [--teams N] [--draw N]
+ * --teams N: of the teams only the first N; --draw N: of them N for every batch
  *
  * --drawn: N drawn streams instead of the made ones, for tools that slow down.
  * Bytes, status, and what lies around the output are compared: for every team with
@@ -247,12 +248,11 @@ static void add_made(decode_batch *b) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t seed = (uint64_t)time(NULL), nmutants = 2000, ndrawn = 0, nteams = 0;
-    const kern_option options[] = {{"--seed", &seed},
-                                   {"--mutants", &nmutants},
-                                   {"--drawn", &ndrawn},
-                                   {"--teams", &nteams},
-                                   {NULL, NULL}};
+    uint64_t seed = (uint64_t)time(NULL), nmutants = 2000, ndrawn = 0, nteams = 0,
+             ndraw = 0;
+    const kern_option options[] = {{"--seed", &seed},    {"--mutants", &nmutants},
+                                   {"--drawn", &ndrawn}, {"--teams", &nteams},
+                                   {"--draw", &ndraw},   {NULL, NULL}};
     const char *device = kern_args(argc, argv, options);
     printf("seed %" PRIu64 "\n", seed);
     runner r;
@@ -263,6 +263,7 @@ int main(int argc, char **argv) {
     b->kernel = HR__KERNEL_LZ4;
     b->random = seed;
     b->first = (uint32_t)nteams;
+    b->nteams = (uint32_t)ndraw;
     if (ndrawn > 0) {
         add_small(b);
         add_drawn(b, (uint32_t)ndrawn);
