@@ -147,7 +147,7 @@ static void measure_teams(bench *b, bool all) {
     const hr__lz_machine machine = {b->runner->device->nmultiprocessors,
                                     b->runner->device->block_shared_nbytes};
     uint32_t chosen =
-        hr__lz4_choose_team(b->tasks, b->blocks->nblocks, b->is_shuffled, &machine);
+        hr__lz_choose_team(b->tasks, b->blocks->nblocks, b->is_shuffled, &machine);
     for (uint32_t i = 0; i < HR__NTEAMS; i++) {
         const hr__team *team = &hr__teams[i];
         bool is_chosen = team->team == chosen;

@@ -28,8 +28,8 @@ static bool fits(uint32_t team, const hr__lz_machine *machine) {
     return false;
 }
 
-uint32_t hr__lz4_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
-                             const hr__lz_machine *machine) {
+uint32_t hr__lz_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
+                            const hr__lz_machine *machine) {
     uint64_t total = 0;
     uint32_t longest = 1;
     for (uint32_t i = 0; i < ntasks; i++) {

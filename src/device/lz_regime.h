@@ -14,9 +14,10 @@ typedef struct hr__lz_machine {
     uint32_t block_shared_nbytes;
 } hr__lz_machine;
 
-/* The team for these LZ4 streams. is_shuffled: of byte- or bit-shuffled data. */
-uint32_t hr__lz4_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
-                             const hr__lz_machine *machine);
+/* The team for these streams, whatever the LZ codec. is_shuffled: of byte- or
+ * bit-shuffled data. */
+uint32_t hr__lz_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
+                            const hr__lz_machine *machine);
 
 /* The longest work first, so that none of it is left alone at the end. */
 void hr__lz_sort_tasks(hr_k_task *tasks, uint32_t ntasks);

@@ -2,7 +2,6 @@
 #include "exec/slab_flush.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "device/kstore.h"
@@ -141,15 +140,20 @@ static void lay_out(hr__slab *slab, tables *t) {
     t->status = place(t, vec_of(slab, CHUNKS)->n * sizeof(uint64_t));
 }
 
-static int longest_first(const void *a, const void *b) {
-    const slab_task *x = a;
-    const slab_task *y = b;
-    if (x->format != y->format) {
-        return x->format < y->format ? -1 : 1;
+/* By format, each longest first. */
+static void fill_tasks(hr__slab *slab, const tables *t, hr_k_task *out) {
+    const slab_task *tasks = vec_of(slab, TASKS)->items;
+    hr_k_task *end[HR__NLEAF_FORMATS], *at = out;
+    for (int f = 0; f < HR__NLEAF_FORMATS; f++) {
+        end[f] = at;
+        at += t->ntasks[f];
     }
-    uint32_t nx = x->task.src_nbytes;
-    uint32_t ny = y->task.src_nbytes;
-    return (nx < ny) - (nx > ny);
+    for (size_t i = 0; i < vec_of(slab, TASKS)->n; i++) {
+        *end[tasks[i].format]++ = tasks[i].task;
+    }
+    for (int f = 0; f < HR__NLEAF_FORMATS; f++) {
+        hr__lz_sort_tasks(end[f] - t->ntasks[f], t->ntasks[f]);
+    }
 }
 
 /* Tiles are counted here, for the tasks begin with what is counted. */
@@ -171,16 +175,8 @@ static void fill_filters(hr__slab *slab, tables *t, uint8_t *base) {
 
 static hr_status fill_tables(hr__slab *slab, tables *t, hr_error *err) {
     uint8_t *base = slab->slot->tables.pinned;
-    slab_task *tasks = vec_of(slab, TASKS)->items;
     const slab_store *stores = vec_of(slab, STORES)->items;
-    size_t ntasks = vec_of(slab, TASKS)->n;
-    if (ntasks > 0) {
-        qsort(tasks, ntasks, sizeof *tasks, longest_first);
-    }
-    hr_k_task *out = (hr_k_task *)(base + t->tasks);
-    for (size_t i = 0; i < ntasks; i++) {
-        out[i] = tasks[i].task;
-    }
+    fill_tasks(slab, t, (hr_k_task *)(base + t->tasks));
     fill_filters(slab, t, base);
     uint32_t at[HR__SLAB_NTURNS] = {0};
     for (size_t i = 0; i < vec_of(slab, STORES)->n; i++) {
@@ -233,8 +229,8 @@ static hr_status launch_leaves(hr__slab *slab, const tables *t, hr_error *err) {
                               .counter = base + t->zeros + (uint64_t)f * sizeof(uint32_t),
                               .status = base + t->status,
                               .ntasks = t->ntasks[f],
-                              .team = hr__lz4_choose_team(tasks + first, t->ntasks[f],
-                                                          slab->is_shuffled, &machine)};
+                              .team = hr__lz_choose_team(tasks + first, t->ntasks[f],
+                                                         slab->is_shuffled, &machine)};
         if (decode.ntasks > 0) {
             HR__TRY(d->ops->launch(d, slab->slot->stream, kernels[f], &decode, err));
         }

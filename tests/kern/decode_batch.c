@@ -15,15 +15,6 @@
 
 static const uint8_t patterns[] = {0xAA, 0x55};
 
-void *must_malloc(uint64_t nbytes) {
-    void *p = malloc(nbytes == 0 ? 1 : nbytes);
-    if (p == NULL) {
-        printf("no memory\n");
-        exit(EXIT_FAILURE);
-    }
-    return p;
-}
-
 /* A batch on the device. Streams end with their allocation on simt, where the address
  * sanitizer watches it; else all lie in one. */
 typedef struct placed {
@@ -35,22 +26,22 @@ typedef struct placed {
 } placed;
 
 static void place_sources(decode_batch *b, placed *p) {
-    bool is_simt = b->runner->device->id.type == HR_DEVICE_SIMT;
+    bool is_simt = b->runner.device->id.type == HR_DEVICE_SIMT;
     uint64_t shifts[DECODE_BATCH_CAPACITY], total = 0;
     for (uint32_t i = 0; i < b->ncases; i++) {
         shifts[i] = random_below(&b->random, ALIGNMENTS);
         total += shifts[i] + b->cases[i].src_nbytes;
     }
-    hr__devptr all = is_simt ? 0 : runner_alloc(b->runner, total + 1);
+    hr__devptr all = is_simt ? 0 : runner_alloc(&b->runner, total + 1);
     uint64_t at = 0;
     for (uint32_t i = 0; i < b->ncases; i++) {
         const decode_case *c = &b->cases[i];
         hr__devptr one =
-            is_simt ? runner_alloc(b->runner, shifts[i] + c->src_nbytes) : all + at;
+            is_simt ? runner_alloc(&b->runner, shifts[i] + c->src_nbytes) : all + at;
         p->tasks[i].src = one + shifts[i];
         p->tasks[i].src_nbytes = c->src_nbytes;
         if (c->src_nbytes > 0) {
-            runner_upload(b->runner, p->tasks[i].src, c->src, c->src_nbytes);
+            runner_upload(&b->runner, p->tasks[i].src, c->src, c->src_nbytes);
         }
         at += shifts[i] + c->src_nbytes;
         p->srcs[p->nsrcs] = is_simt ? one : all;
@@ -66,7 +57,7 @@ static void place_outputs(decode_batch *b, placed *p) {
         at += b->cases[i].dst_nbytes;
     }
     p->dst_nbytes = at + GUARD;
-    p->dst = runner_alloc(b->runner, p->dst_nbytes);
+    p->dst = runner_alloc(&b->runner, p->dst_nbytes);
     for (uint32_t i = 0; i < b->ncases; i++) {
         p->tasks[i].dst = p->dst + p->dst_at[i];
         p->tasks[i].dst_nbytes = b->cases[i].dst_nbytes;
@@ -136,13 +127,13 @@ static void run_team(decode_batch *b, const placed *p, const hr__team *team,
     uint64_t control_nbytes = params.tasks - p->control + sizeof p->tasks;
     uint8_t *got = must_malloc(p->dst_nbytes), *control = must_malloc(control_nbytes);
     memset(got, pattern, p->dst_nbytes);
-    runner_upload(b->runner, p->dst, got, p->dst_nbytes);
+    runner_upload(&b->runner, p->dst, got, p->dst_nbytes);
     memset(control, 0, control_nbytes);
     memcpy(control + (params.tasks - p->control), p->tasks, sizeof p->tasks);
-    runner_upload(b->runner, p->control, control, control_nbytes);
-    runner_launch(b->runner, b->kernel, &params);
-    runner_download(b->runner, got, p->dst, p->dst_nbytes);
-    runner_download(b->runner, control, p->control, sizeof(uint64_t) * b->ncases);
+    runner_upload(&b->runner, p->control, control, control_nbytes);
+    runner_launch(&b->runner, b->kernel, &params);
+    runner_download(&b->runner, got, p->dst, p->dst_nbytes);
+    runner_download(&b->runner, control, p->control, sizeof(uint64_t) * b->ncases);
     compare(b, p, team, pattern, got, (const uint64_t *)(const void *)control);
     free(got);
     free(control);
@@ -172,13 +163,13 @@ void decode_batch_run(decode_batch *b) {
     place_sources(b, p);
     place_outputs(b, p);
     p->control =
-        runner_alloc(b->runner, sizeof(uint64_t) * (b->ncases + 1) + sizeof p->tasks);
+        runner_alloc(&b->runner, sizeof(uint64_t) * (b->ncases + 1) + sizeof p->tasks);
     run_teams(b, p);
     for (uint32_t i = 0; i < p->nsrcs; i++) {
-        b->runner->ops->free(b->runner->device, p->srcs[i]);
+        b->runner.ops->free(b->runner.device, p->srcs[i]);
     }
-    b->runner->ops->free(b->runner->device, p->dst);
-    b->runner->ops->free(b->runner->device, p->control);
+    b->runner.ops->free(b->runner.device, p->dst);
+    b->runner.ops->free(b->runner.device, p->control);
     free(p);
     for (uint32_t i = 0; i < b->ncases; i++) {
         b->naccepted += b->cases[i].code == 0;
@@ -194,4 +185,23 @@ void decode_batch_add(decode_batch *b, const decode_case *c) {
     if (b->ncases == DECODE_BATCH_CAPACITY) {
         decode_batch_run(b);
     }
+}
+
+decode_batch *decode_batch_open(const char *device, hr__kernel kernel, uint64_t seed) {
+    printf("seed %" PRIu64 "\n", seed);
+    decode_batch *b = must_malloc(sizeof *b);
+    memset(b, 0, sizeof *b);
+    runner_open(&b->runner, device);
+    b->kernel = kernel;
+    b->random = seed;
+    return b;
+}
+
+int decode_batch_close(decode_batch *b) {
+    printf("%" PRIu64 " streams, %" PRIu64 " of them good; %" PRIu64 " failures\n",
+           b->nchecked, b->naccepted, b->nfailures);
+    int status = b->nfailures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    runner_close(&b->runner);
+    free(b);
+    return status;
 }

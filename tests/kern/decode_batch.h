@@ -18,7 +18,7 @@ typedef struct decode_case {
 #define DECODE_BATCH_CAPACITY 4096
 
 typedef struct decode_batch {
-    runner *runner;
+    runner runner;
     hr__kernel kernel;
     uint64_t random;
     uint32_t nteams; /* drawn for every run; 0 = all of them */
@@ -28,12 +28,15 @@ typedef struct decode_batch {
     decode_case cases[DECODE_BATCH_CAPACITY];
 } decode_batch;
 
+/* A batch for a kernel on a device, its random numbers from a seed. */
+decode_batch *decode_batch_open(const char *device, hr__kernel kernel, uint64_t seed);
+/* Prints the counts. Returns the exit status of a program. */
+int decode_batch_close(decode_batch *b);
+
 /* Takes the case over; runs the batch when it is full. */
 void decode_batch_add(decode_batch *b, const decode_case *c);
 /* Run what is left, at odd alignments, with one of two patterns in the output beforehand,
  * in turns. Differences are printed and counted. */
 void decode_batch_run(decode_batch *b);
-
-void *must_malloc(uint64_t nbytes);
 
 #endif

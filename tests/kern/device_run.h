@@ -27,4 +27,7 @@ void runner_download(runner *r, void *dst, hr__devptr src, uint64_t nbytes); /* 
 void runner_launch(runner *r, hr__kernel kernel, const void *params);
 void runner_sync(runner *r);
 
+/* Ends the program where there is no memory. */
+void *must_malloc(uint64_t nbytes);
+
 #endif

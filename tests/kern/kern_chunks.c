@@ -16,6 +16,7 @@
 #include "api/node.h"
 #include "codec/leaves.h"
 #include "device/kstore.h"
+#include "device/lz_regime.h"
 #include "device/teams.h"
 #include "exec/slab_store.h"
 #include "kern/device_run.h"
@@ -194,12 +195,6 @@ static void prepare(bench *b) {
 
 /* --- measuring --- */
 
-static int longest_first(const void *a, const void *b) {
-    uint32_t x = ((const hr_k_task *)a)->src_nbytes;
-    uint32_t y = ((const hr_k_task *)b)->src_nbytes;
-    return (x < y) - (x > y);
-}
-
 static store_batch upload_stores(bench *b, const hr_k_store_task *stores, uint32_t n) {
     runner *r = &b->runner;
     hr_k_store_batch p = {0};
@@ -226,7 +221,7 @@ static hr_k_decode begin(bench *b, uint64_t n) {
     uint64_t ntasks = b->first_task[n];
     hr_k_task *tasks = must_alloc(ntasks * sizeof *tasks);
     memcpy(tasks, b->host_tasks, ntasks * sizeof *tasks);
-    qsort(tasks, ntasks, sizeof *tasks, longest_first);
+    hr__lz_sort_tasks(tasks, (uint32_t)ntasks);
     runner_upload(&b->runner, b->tasks, tasks, ntasks * sizeof *tasks);
     uint64_t control_nbytes = (b->nchunks + NSAMPLES + 1) * sizeof(uint64_t);
     uint8_t *zeros = must_alloc(control_nbytes);

@@ -81,14 +81,7 @@ int main(int argc, char **argv) {
     const kern_option options[] = {
         {"--seed", &seed}, {"--mutants", &nmutants}, {"--draw", &ndraw}, {NULL, NULL}};
     const char *device = kern_args(argc, argv, options);
-    printf("seed %" PRIu64 "\n", seed);
-    runner r;
-    runner_open(&r, device);
-    decode_batch *b = must_malloc(sizeof *b);
-    memset(b, 0, sizeof *b);
-    b->runner = &r;
-    b->kernel = elements.kernel;
-    b->random = seed;
+    decode_batch *b = decode_batch_open(device, elements.kernel, seed);
     b->nteams = (uint32_t)ndraw;
     add_drawn(b, 60);
     add_neighbours(b);
@@ -97,10 +90,5 @@ int main(int argc, char **argv) {
     b->nteams = 2;
     add_compressed(b, nmutants);
     decode_batch_run(b);
-    printf("%" PRIu64 " streams, %" PRIu64 " of them good; %" PRIu64 " failures\n",
-           b->nchecked, b->naccepted, b->nfailures);
-    int status = b->nfailures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-    free(b);
-    runner_close(&r);
-    return status;
+    return decode_batch_close(b);
 }

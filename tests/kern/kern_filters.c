@@ -20,15 +20,6 @@
 #define GUARD 64
 #define PATTERN 0xA5
 
-static void *must_alloc(uint64_t nbytes) {
-    void *p = malloc(nbytes == 0 ? 1 : nbytes);
-    if (p == NULL) {
-        printf("no memory\n");
-        exit(EXIT_FAILURE);
-    }
-    return p;
-}
-
 static uint64_t load(const uint8_t *at, uint32_t nbytes) {
     uint64_t x = 0;
     memcpy(&x, at, nbytes);
@@ -106,9 +97,9 @@ static void make_case(filter_case *c, uint64_t *random) {
         make_task(c, i, random);
     }
     c->dst_nbytes += GUARD;
-    c->src = must_alloc(c->src_nbytes);
-    c->before = must_alloc(c->dst_nbytes);
-    c->want = must_alloc(c->dst_nbytes);
+    c->src = must_malloc(c->src_nbytes);
+    c->before = must_malloc(c->dst_nbytes);
+    c->want = must_malloc(c->dst_nbytes);
     for (uint64_t i = 0; i < c->src_nbytes; i++) {
         c->src[i] = (uint8_t)random_next(random);
     }
@@ -168,7 +159,7 @@ static int check_case(runner *r, uint64_t seed) {
                           .ntasks = c.ntasks,
                           .ntiles = ntiles};
     runner_launch(r, c.kernel, &filter);
-    uint8_t *got = must_alloc(c.dst_nbytes);
+    uint8_t *got = must_malloc(c.dst_nbytes);
     runner_download(r, got, dst, c.dst_nbytes);
     runner_download(r, status, filter.status, sizeof status);
     int failed = memcmp(status, c.status, sizeof status) != 0;
@@ -209,7 +200,7 @@ static void bench(runner *r, const char *name, hr__kernel kernel, hr_k_filter_ta
     enum { NSAMPLES = 5, NRUNS = 5 };
     uint32_t n = (uint32_t)(total / chunk_nbytes);
     hr__devptr src = runner_alloc(r, total), dst = runner_alloc(r, total);
-    hr_k_filter_task *tasks = must_alloc(n * sizeof *tasks);
+    hr_k_filter_task *tasks = must_malloc(n * sizeof *tasks);
     for (uint32_t i = 0; i < n; i++) {
         tasks[i] = like;
         tasks[i].nitems = chunk_nbytes / like.nbytes;

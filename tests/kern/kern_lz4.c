@@ -254,14 +254,7 @@ int main(int argc, char **argv) {
                                    {"--drawn", &ndrawn}, {"--teams", &nteams},
                                    {"--draw", &ndraw},   {NULL, NULL}};
     const char *device = kern_args(argc, argv, options);
-    printf("seed %" PRIu64 "\n", seed);
-    runner r;
-    runner_open(&r, device);
-    decode_batch *b = must_malloc(sizeof *b);
-    memset(b, 0, sizeof *b);
-    b->runner = &r;
-    b->kernel = HR__KERNEL_LZ4;
-    b->random = seed;
+    decode_batch *b = decode_batch_open(device, HR__KERNEL_LZ4, seed);
     b->first = (uint32_t)nteams;
     b->nteams = (uint32_t)ndraw;
     if (ndrawn > 0) {
@@ -274,10 +267,5 @@ int main(int argc, char **argv) {
     b->nteams = 2;
     add_mutants(b, nmutants);
     decode_batch_run(b);
-    printf("%" PRIu64 " streams, %" PRIu64 " of them good; %" PRIu64 " failures\n",
-           b->nchecked, b->naccepted, b->nfailures);
-    int status = b->nfailures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-    free(b);
-    runner_close(&r);
-    return status;
+    return decode_batch_close(b);
 }

@@ -17,15 +17,6 @@
 
 static const uint8_t patterns[] = {0xAA, 0x55};
 
-static uint8_t *must_alloc(uint64_t nbytes) {
-    uint8_t *p = malloc(nbytes == 0 ? 1 : nbytes);
-    if (p == NULL) {
-        printf("no memory\n");
-        exit(EXIT_FAILURE);
-    }
-    return p;
-}
-
 static hr__devptr upload_new(runner *r, const void *data, uint64_t nbytes) {
     hr__devptr p = runner_alloc(r, nbytes);
     runner_upload(r, p, data, nbytes);
@@ -58,8 +49,8 @@ static int compare(const scatter_case *c, const uint8_t *got, const uint8_t *wan
 static int check_case(runner *r, uint64_t seed, int64_t *lists) {
     scatter_case c;
     scatter_case_make(&c, lists, &seed);
-    uint8_t *src = must_alloc(c.src_nbytes), *want = must_alloc(c.dst_nbytes);
-    uint8_t *got = must_alloc(c.dst_nbytes);
+    uint8_t *src = must_malloc(c.src_nbytes), *want = must_malloc(c.dst_nbytes);
+    uint8_t *got = must_malloc(c.dst_nbytes);
     for (uint64_t i = 0; i < c.src_nbytes; i++) {
         src[i] = (uint8_t)random_next(&seed);
     }
@@ -91,7 +82,7 @@ int main(int argc, char **argv) {
     const char *device = kern_args(argc, argv, options);
     runner r;
     runner_open(&r, device);
-    int64_t *lists = (int64_t *)(void *)must_alloc(MOST_LIST_ENTRIES * sizeof *lists);
+    int64_t *lists = must_malloc(MOST_LIST_ENTRIES * sizeof *lists);
     int nfailures = 0;
     for (uint64_t i = 0; i < ncases && nfailures < 5; i++) {
         int failed = check_case(&r, seed + i, lists);

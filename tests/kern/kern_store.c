@@ -22,15 +22,6 @@
 
 static const uint8_t patterns[] = {0xAA, 0x55};
 
-static void *must_alloc(uint64_t nbytes) {
-    void *p = malloc(nbytes == 0 ? 1 : nbytes);
-    if (p == NULL) {
-        printf("no memory\n");
-        exit(EXIT_FAILURE);
-    }
-    return p;
-}
-
 static void must(hr_status status, const hr_error *err) {
     if (status != HR_OK) {
         printf("%s: %s\n", hr_status_name(status), err->message);
@@ -91,7 +82,7 @@ static int compare(const placed *p, const uint8_t *got, uint8_t *want) {
 }
 
 static void fill(runner *r, placed *p, uint8_t pattern) {
-    uint8_t *bytes = must_alloc(p->dst_nbytes);
+    uint8_t *bytes = must_malloc(p->dst_nbytes);
     memset(bytes, pattern, p->dst_nbytes);
     runner_upload(r, p->dst, bytes, p->dst_nbytes);
     runner_sync(r);
@@ -99,7 +90,7 @@ static void fill(runner *r, placed *p, uint8_t pattern) {
 }
 
 static int check(runner *r, placed *p, uint8_t pattern) {
-    uint8_t *got = must_alloc(p->dst_nbytes), *want = must_alloc(p->dst_nbytes);
+    uint8_t *got = must_malloc(p->dst_nbytes), *want = must_malloc(p->dst_nbytes);
     memset(want, pattern, p->dst_nbytes);
     runner_download(r, got, p->dst, p->dst_nbytes);
     store_case_reference(&p->c, want + GUARD_NBYTES);
@@ -120,7 +111,7 @@ static int check_case(runner *r, uint64_t seed, int64_t *lists) {
     }
     must(hr__kstore_list(tasks, n, NULL, &batch, &err), &err);
     uint64_t ntiles = (uint64_t)batch.nmoving + batch.nconverting;
-    hr_k_store_tile *tiles = must_alloc(ntiles * sizeof *tiles);
+    hr_k_store_tile *tiles = must_malloc(ntiles * sizeof *tiles);
     must(hr__kstore_list(tasks, n, tiles, &batch, &err), &err);
     batch.tasks = upload_new(r, tasks, n * sizeof *tasks);
     batch.tiles = upload_new(r, tiles, ntiles * sizeof *tiles);
@@ -150,7 +141,7 @@ int main(int argc, char **argv) {
     const char *device = kern_args(argc, argv, options);
     runner r;
     runner_open(&r, device);
-    int64_t *lists = must_alloc(MOST_STORES * MOST_LIST_ENTRIES * sizeof *lists);
+    int64_t *lists = must_malloc(MOST_STORES * MOST_LIST_ENTRIES * sizeof *lists);
     int nfailures = 0;
     for (uint64_t i = 0; i < ncases && nfailures < 5; i++) {
         int failed = check_case(&r, seed + i, lists);

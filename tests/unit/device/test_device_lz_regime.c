@@ -17,7 +17,7 @@ static uint32_t choose(uint32_t ntasks, uint32_t nbytes, bool is_shuffled,
     for (uint32_t i = 0; i < ntasks; i++) {
         tasks[i].dst_nbytes = nbytes;
     }
-    uint32_t team = hr__lz4_choose_team(tasks, ntasks, is_shuffled, machine);
+    uint32_t team = hr__lz_choose_team(tasks, ntasks, is_shuffled, machine);
     free(tasks);
     return team;
 }
@@ -54,8 +54,8 @@ static void one_long_stream_counts(void **state) {
     for (uint32_t i = 0; i < N; i++) {
         tasks[i].dst_nbytes = i == 77 ? 16 << 20 : 64 << 10;
     }
-    assert_int_equal(hr__lz4_choose_team(tasks, N, false, &big), HR_K_LZ_w8);
-    assert_int_equal(hr__lz4_choose_team(tasks, 0, false, &big), HR_K_LZ_w2);
+    assert_int_equal(hr__lz_choose_team(tasks, N, false, &big), HR_K_LZ_w8);
+    assert_int_equal(hr__lz_choose_team(tasks, 0, false, &big), HR_K_LZ_w2);
     free(tasks);
 }
 
