@@ -4,14 +4,17 @@ usage: device_arrays.py DIRECTORY MIB [NAME…]
 
 float32 fields of 1024 x 1024 in chunks of 1 MiB (a quarter of a field), like packed
 reanalysis data: smooth waves, a little noise, 12 bits of the mantissa. Uncompressed (raw),
-as Blosc-LZ4 with shuffle (blosc-lz4), and as zstd (zstd); all, or those named.
+as Blosc-LZ4 with shuffle (blosc-lz4), and as zstd (zstd); the first two with a checksum of
+each chunk, too (raw-crc32c, blosc-lz4-crc32c), and as LZ4 (lz4). The first three, or those
+named.
 """
 
 import sys
 
 import numpy as np
 import zarr
-from numcodecs import Blosc, Zstd
+from numcodecs import LZ4, Blosc, Zstd
+from zarr.codecs import BloscCodec, Crc32cCodec
 
 N = 1024
 y, x = np.meshgrid(np.arange(N, dtype="f4"), np.arange(N, dtype="f4"), indexing="ij")
@@ -31,11 +34,15 @@ def field(t):
 def main(folder, mib, names):
     count = mib // 4
     distinct = np.stack([field(t) for t in range(min(count, 64))])
-    codecs = {"raw": None, "blosc-lz4": Blosc("lz4", 5, Blosc.SHUFFLE), "zstd": Zstd(3)}
-    for name in names or codecs:
+    codecs = {"raw": None, "blosc-lz4": Blosc("lz4", 5, Blosc.SHUFFLE), "zstd": Zstd(3),
+              "lz4": LZ4(), "raw-crc32c": [Crc32cCodec()],
+              "blosc-lz4-crc32c": [BloscCodec(cname="lz4", clevel=5, shuffle="shuffle",
+                                              typesize=4), Crc32cCodec()]}
+    for name in names or ["raw", "blosc-lz4", "zstd"]:
         array = zarr.create_array(f"{folder}/{name}.zarr", shape=(count, N, N), dtype="f4",
                                   chunks=(1, N // 4, N), compressors=codecs[name], filters=None,
-                                  zarr_format=2, overwrite=True)
+                                  zarr_format=3 if "crc32c" in name else 2,
+                                  overwrite=True)
         for t in range(0, count, len(distinct)):
             array[t:t + len(distinct)] = distinct[:count - t]
 

@@ -14,6 +14,7 @@ enum {
     OPT_JSON,
     OPT_THREADS,
     OPT_NO_COLOR,
+    OPT_NVCOMP,
     OPT_DTYPE,
     OPT_MASK_AND_SCALE,
     OPT_SCALE,
@@ -26,6 +27,7 @@ static const struct option long_options[] = {
     {"output", required_argument, NULL, 'o'},
     {"repeats", required_argument, NULL, 'n'},
     {"device", required_argument, NULL, OPT_DEVICE},
+    {"nvcomp", optional_argument, NULL, OPT_NVCOMP},
     {"dtype", required_argument, NULL, OPT_DTYPE},
     {"mask-and-scale", no_argument, NULL, OPT_MASK_AND_SCALE},
     {"scale", required_argument, NULL, OPT_SCALE},
@@ -113,6 +115,7 @@ static unsigned option_needs(int option) {
     case 'n':
         return CLI_TAKES_REPEATS;
     case OPT_DEVICE:
+    case OPT_NVCOMP:
         return CLI_TAKES_DEVICE;
     case OPT_STRICT:
         return CLI_TAKES_STRICT;
@@ -164,6 +167,9 @@ static int take_option(int option, cli_args *args) {
         return parse_count("-n", optarg, 1000000, &args->repeats);
     case OPT_DEVICE:
         return parse_device(optarg, &args->device);
+    case OPT_NVCOMP:
+        args->nvcomp = optarg != NULL ? optarg : "";
+        break;
     case OPT_STRICT:
         args->strict = true;
         break;

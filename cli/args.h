@@ -24,6 +24,7 @@ typedef struct cli_args {
     const char *dtype, *scale, *offset, *fill; /* each or NULL */
     bool mask_and_scale;
     hr_device device;
+    const char *nvcomp; /* as of hr_context_options */
     uint32_t repeats;
     uint32_t nthreads; /* 0 = one per core */
     bool strict;

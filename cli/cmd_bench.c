@@ -45,6 +45,8 @@ static void print_json(const cli_reader *reader, const hr_batch_stats *stats,
                            json_object_new_uint64(stats->nchunks_missing));
     json_object_object_add(object, "read_seconds",
                            json_object_new_double((double)stats->read_ns * 1e-9));
+    json_object_object_add(object, "nvcomp_chunks",
+                           json_object_new_uint64(stats->ndecoded_nvcomp));
     json_object_object_add(object, "slabs", json_object_new_uint64(stats->nslabs));
     json_object_object_add(object, "copied_nbytes",
                            json_object_new_uint64(stats->copied_nbytes));
@@ -71,6 +73,10 @@ static void print_text(const cli_reader *reader, const hr_batch_stats *stats,
     }
     printf("chunks   %" PRIu64 ", %" PRIu64 " of them missing\n", stats->nchunks,
            stats->nchunks_missing);
+    if (stats->ndecoded_nvcomp > 0) {
+        printf("nvCOMP   decoded streams of %" PRIu64 " of them\n",
+               stats->ndecoded_nvcomp);
+    }
 }
 
 static int run(cli *c) {
@@ -106,13 +112,16 @@ static int run(cli *c) {
 const cli_command cli_bench = {
     .name = "bench",
     .summary = "measure how fast an array reads",
-    .usage = "URL [-n N] [-s SELECTION] [--device cpu|cuda:N] [--threads N] [--json]\n\n"
-             "Reads the array N times and gives the median time. The speed counts the\n"
-             "bytes that come out, in units of 10^9.\n\n"
-             "  -n, --repeats N reads to do (default 5)\n"
-             "  -s, --select SELECTION  as for 'headrace read'\n"
-             "  --device DEVICE cpu (default), cuda, cuda:N, or simt\n"
-             "  --json          print one JSON object\n\n",
+    .usage =
+        "URL [-n N] [-s SELECTION] [--device cpu|cuda:N] [--nvcomp[=LIBRARY]]\n"
+        "     [--threads N] [--json]\n\n"
+        "Reads the array N times and gives the median time. The speed counts the\n"
+        "bytes that come out, in units of 10^9.\n\n"
+        "  -n, --repeats N reads to do (default 5)\n"
+        "  -s, --select SELECTION  as for 'headrace read'\n"
+        "  --device DEVICE cpu (default), cuda, cuda:N, or simt\n"
+        "  --nvcomp[=LIBRARY]  let NVIDIA's nvCOMP decode LZ4 and Snappy on the GPU\n"
+        "  --json          print one JSON object\n\n",
     .takes = CLI_TAKES_REPEATS | CLI_TAKES_SELECTION | CLI_TAKES_DEVICE | CLI_TAKES_JSON,
     .min_positional = 1,
     .max_positional = 1,

@@ -15,6 +15,7 @@ typedef struct findings {
     int ngpus;
     hr_error no_gpu; /* why there is no gpus[ngpus] */
     bool has_cufile;
+    uint32_t nvcomp; /* its version; 0: not found */
     int ncores;
     uint64_t memlock_nbytes; /* UINT64_MAX = unlimited */
 } findings;
@@ -42,6 +43,9 @@ static void look(findings *f) {
         }
     }
     f->has_cufile = can_load("libcufile.so.0");
+    if (hr_nvcomp_version("", &f->nvcomp, NULL) != HR_OK) {
+        f->nvcomp = 0;
+    }
     f->ncores = count_cores();
     struct rlimit limit = {.rlim_cur = 0};
     (void)getrlimit(RLIMIT_MEMLOCK, &limit);
@@ -82,7 +86,15 @@ static json_object *codecs_json(void) {
     return list;
 }
 
+/* "6.0.0". */
+static const char *nvcomp_text(const findings *f, char text[24]) {
+    (void)snprintf(text, 24, "%u.%u.%u", f->nvcomp / 1000, f->nvcomp % 1000 / 100,
+                   f->nvcomp % 100);
+    return text;
+}
+
 static void print_json(const findings *f) {
+    char text[24];
     json_object *object = json_object_new_object();
     json_object_object_add(object, "version", json_object_new_string(hr_version()));
     json_object_object_add(object, "driver",
@@ -95,6 +107,9 @@ static void print_json(const findings *f) {
     }
     json_object_object_add(object, "codecs", codecs_json());
     json_object_object_add(object, "cufile", json_object_new_boolean(f->has_cufile));
+    json_object_object_add(object, "nvcomp",
+                           f->nvcomp == 0 ? NULL
+                                          : json_object_new_string(nvcomp_text(f, text)));
     json_object_object_add(object, "threads", json_object_new_int(f->ncores));
     json_object_object_add(object, "memlock_nbytes",
                            f->memlock_nbytes == UINT64_MAX
@@ -124,6 +139,7 @@ static void print_text(const findings *f) {
     printf("headrace  %s\n", hr_version());
     print_gpus(f);
     printf("cuFile    %s\n", f->has_cufile ? "found" : "not found");
+    printf("nvCOMP    %s\n", f->nvcomp == 0 ? "not found" : nvcomp_text(f, size));
     printf("threads   %d\n", f->ncores);
     printf("memlock   %s\n", f->memlock_nbytes == UINT64_MAX
                                  ? "unlimited"
@@ -154,10 +170,11 @@ static int run(cli *c) {
 const cli_command cli_doctor = {
     .name = "doctor",
     .summary = "show what this build and this machine can do",
-    .usage = "[--json]\n\n"
-             "Version, driver, GPUs, codecs, cuFile, threads and the limit of locked\n"
-             "memory.\n\n"
-             "  --json          print one JSON object\n\n",
+    .usage =
+        "[--json]\n\n"
+        "Version, driver, GPUs, codecs, cuFile, nvCOMP, threads and the limit of locked\n"
+        "memory.\n\n"
+        "  --json          print one JSON object\n\n",
     .takes = CLI_TAKES_JSON,
     .min_positional = 0,
     .max_positional = 0,

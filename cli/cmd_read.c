@@ -146,7 +146,8 @@ const cli_command cli_read = {
     .summary = "read values: show them, or write .npy or plain bytes",
     .usage =
         "URL [-s SELECTION] [-o FILE] [--dtype TYPE] [--mask-and-scale]\n"
-        "     [--scale X] [--offset X] [--fill X] [--device cpu|cuda:N] [--strict]\n\n"
+        "     [--scale X] [--offset X] [--fill X] [--device cpu|cuda:N] [--strict]\n"
+        "     [--nvcomp[=LIBRARY]]\n\n"
         "Without -o: shape, type, time, and the first and last values.\n\n"
         "  -s, --select SELECTION  as in NumPy: '0:10, :, ::-1', '3, ...', '-1',\n"
         "                  '[1,5,7], :'; lists on several axes form their product\n"
@@ -162,6 +163,7 @@ const cli_command cli_read = {
         "  --scale X, --offset X, --fill X  the same by these numbers, which go before\n"
         "                  the attributes\n"
         "  --device DEVICE cpu (default), cuda, cuda:N, or simt\n"
+        "  --nvcomp[=LIBRARY]  let NVIDIA's nvCOMP decode LZ4 and Snappy on the GPU\n"
         "  --strict        a missing chunk is an error, not fill values\n\n",
     .takes = CLI_TAKES_SELECTION | CLI_TAKES_OUTPUT | CLI_TAKES_DEVICE |
              CLI_TAKES_STRICT | CLI_TAKES_PACKING,

@@ -240,7 +240,7 @@ typedef struct hr_k_task {
     uint64_t dst; /* uint8_t * */
     uint32_t src_nbytes, dst_nbytes;
     uint32_t status_index;
-    uint32_t unused;
+    uint32_t size_nbytes; /* of a size in front of src: not for kernels */
 } hr_k_task;
 
 /* Decode all tasks. A stream that is not right leaves its status, code << 32 | where in

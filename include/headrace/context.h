@@ -45,11 +45,24 @@ typedef struct hr_context_options {
     void *log_user;
     hr_log_level log_level;         /* most verbose level passed to `log` */
     uint64_t device_scratch_nbytes; /* staging and decoding, per device; 0 = 1 GiB */
+    const char *nvcomp; /* NULL: not used. Else NVIDIA's nvCOMP (5 or 6) decodes LZ4 and
+                           Snappy streams, in Blosc or not, for CUDA destinations instead
+                           of headrace's kernels: a library's name or path, or "" for
+                           libnvcomp.so.6 or else .5 where the loader finds it. Read by
+                           hr_context_create only, which gives HR_ERR_UNSUPPORTED
+                           without such a library */
 } hr_context_options;
 
 #define HR_CONTEXT_OPTIONS_INIT                                                          \
     ((hr_context_options){.struct_size = sizeof(hr_context_options),                     \
                           .log_level = HR_LOG_WARNING})
+
+/* nvCOMP is never chosen unasked, here or by strict reads: the kernels check every access
+ * to memory on any input, whereas what nvCOMP does with malformed streams is what its
+ * version does (its CUDA code is meant to give a status; headrace never lets it use a
+ * GPU's decompression engine, of which NVIDIA says that malformed input has undefined
+ * results). Read what you trust with it. hr_batch_stats counts its chunks, its errors
+ * begin with "nvCOMP:", and once loaded it stays in the process. */
 
 /* Create a context; no thread starts and no driver is opened before they are needed.
  * `options` may be NULL. Caller owns *out. Errors: HR_ERR_ARGUMENT, HR_ERR_MEMORY.
@@ -94,6 +107,12 @@ typedef struct hr_device_info {
  * HR_ERR_FORKED. Any thread. */
 HR_API HR_NODISCARD hr_status hr_device_describe(hr_device device, hr_device_info *out,
                                                  hr_error *err);
+
+/* Version of nvCOMP (1000·major + 100·minor + patch) that a context with this option
+ * `nvcomp` would use. Loads it. Errors: HR_ERR_UNSUPPORTED saying why there is none. Any
+ * thread. */
+HR_API HR_NODISCARD hr_status hr_nvcomp_version(const char *library, uint32_t *out,
+                                                hr_error *err);
 
 /* "0.1.0". */
 HR_API const char *hr_version(void);

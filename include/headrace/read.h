@@ -154,6 +154,7 @@ typedef struct hr_batch_stats {
     uint64_t read_ns;         /* in reads from the store, all threads together */
     uint64_t wait_ns; /* waiting for a device to give staging memory back, likewise: where
                          it is large, the copies or the kernels are what takes the time */
+    uint64_t ndecoded_nvcomp; /* of ndecoded_device, those with streams for nvCOMP */
 } hr_batch_stats;
 
 #define HR_BATCH_STATS_INIT ((hr_batch_stats){.struct_size = sizeof(hr_batch_stats)})

@@ -75,6 +75,13 @@ hr_status hr_context_create(const hr_context_options *options, hr_context **out,
     if (c == NULL) {
         return hr__fail_memory(err, sizeof *c);
     }
+    if (o.nvcomp != NULL) {
+        hr_status status = hr__nvcomp_open(o.nvcomp, &c->nvcomp, err);
+        if (status != HR_OK) {
+            hr__free(&allocator, c, sizeof *c);
+            return status;
+        }
+    }
     atomic_init(&c->refs, 1);
     atomic_init(&c->next_source_id, 1);
     c->allocator = allocator;
@@ -96,6 +103,16 @@ hr_status hr_context_create(const hr_context_options *options, hr_context **out,
         return hr__fail_memory(err, sizeof *c);
     }
     *out = c;
+    return HR_OK;
+}
+
+hr_status hr_nvcomp_version(const char *library, uint32_t *out, hr_error *err) {
+    hr__nvcomp nvcomp = {0};
+    if (library == NULL || out == NULL) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "library or out is NULL");
+    }
+    HR__TRY(hr__nvcomp_open(library, &nvcomp, err));
+    *out = nvcomp.version;
     return HR_OK;
 }
 

@@ -177,6 +177,7 @@ hr_status hr_batch_get_stats(hr_batch *batch, hr_batch_stats *stats, hr_error *e
     known.copied_nbytes = atomic_load(&run->copied_nbytes);
     known.ndecoded_cpu = atomic_load(&run->ndecoded_cpu);
     known.ndecoded_device = atomic_load(&run->ndecoded_device);
+    known.ndecoded_nvcomp = atomic_load(&run->ndecoded_nvcomp);
     known.nslabs = atomic_load(&run->nslabs);
     known.read_ns = atomic_load(&run->read_ns);
     known.wait_ns = atomic_load(&run->wait_ns);

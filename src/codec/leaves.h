@@ -23,6 +23,7 @@ typedef struct hr__leaf {
     uint64_t src, dst;
     uint32_t src_nbytes, dst_nbytes;
     hr__leaf_format format;
+    uint32_t size_nbytes; /* of the size that stands in front of src */
 } hr__leaf;
 
 typedef enum hr__shuffle_mode {

@@ -91,8 +91,10 @@ hr_status hr__snappy_leaf(const uint8_t *src, uint32_t src_nbytes, uint64_t dst,
         return hr__fail(err, HR_ERR_DATA, "Snappy data make %u bytes, expected %u", said,
                         dst_nbytes);
     }
-    return hr__leaves_add(out, HR__LEAF_SNAPPY, src + size_nbytes,
-                          src_nbytes - size_nbytes, dst, dst_nbytes, err);
+    HR__TRY(hr__leaves_add(out, HR__LEAF_SNAPPY, src + size_nbytes,
+                           src_nbytes - size_nbytes, dst, dst_nbytes, err));
+    ((hr__leaf *)out->leaves.items)[out->leaves.n - 1].size_nbytes = size_nbytes;
+    return HR_OK;
 }
 
 static hr_status leaves(const hr__codec *codec, const hr__decode *d, hr__leaves *out,

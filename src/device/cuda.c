@@ -10,6 +10,7 @@
 #include "device/cuda_driver.h"
 #include "device/cuda_kernels.h"
 #include "device/device.h"
+#include "device/nvcomp.h"
 
 typedef struct cuda_device {
     hr__device base;
@@ -262,6 +263,9 @@ static hr_status cuda_copy_to_host(hr__device *base, hr__stream s, void *dst,
 
 static hr_status cuda_launch(hr__device *base, hr__stream s, hr__kernel kernel,
                              const void *params, hr_error *err) {
+    if (kernel == HR__KERNEL_NVCOMP) {
+        return hr__nvcomp_decode(params, s, err);
+    }
     return hr__cuda_kernels_launch(&((cuda_device *)base)->kernels, s, kernel, params,
                                    err);
 }

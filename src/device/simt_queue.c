@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "device/geometry.h"
+#include "device/nvcomp.h"
 #include "device/simt_kstore.h"
 #include "device/simt_run.h"
 #include "device/teams.h"
@@ -48,6 +49,7 @@ typedef struct task {
                 hr_k_filter filter;
                 hr_k_decode decode;
                 hr_k_zstd zstd;
+                hr__nvcomp_batch nvcomp;
             } params;
         } launch;
         mark *mark;
@@ -136,6 +138,9 @@ static hr_status launch(hr__simt_queue *q, hr__kernel kernel, const void *params
     }
     if (kernel == HR__KERNEL_ZSTD) {
         return launch_zstd(q, params, err);
+    }
+    if (kernel == HR__KERNEL_NVCOMP) {
+        return hr__nvcomp_decode(params, NULL, err);
     }
     return hr__kernel_is_lz(kernel) ? launch_team(q, kernel, params, err)
                                     : launch_scatter(q, kernel, params, err);
@@ -266,6 +271,9 @@ hr_status hr__simt_launch(hr__simt_queue *q, hr__simt_stream *s, hr__kernel kern
     case HR__KERNEL_ZSTD:
         t.as.launch.params.zstd = *(const hr_k_zstd *)params;
         HR__TRY(hr__team_find(kernel, params, &team, err));
+        break;
+    case HR__KERNEL_NVCOMP:
+        t.as.launch.params.nvcomp = *(const hr__nvcomp_batch *)params;
         break;
     case HR__KERNEL_LZ4:
     case HR__KERNEL_SNAPPY:

@@ -7,6 +7,7 @@
 #include "core/alloc.h"
 #include "core/log.h"
 #include "core/pool.h"
+#include "device/nvcomp.h"
 #include "exec/index.h"
 #include "exec/ring.h"
 
@@ -21,6 +22,7 @@ struct hr_context {
     hr__pool *pool;
     hr__index_cache *indexes;
     hr__ring_set rings; /* one per device used so far */
+    hr__nvcomp nvcomp;  /* open only where the user asked for it */
 };
 
 #endif

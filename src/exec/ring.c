@@ -7,6 +7,7 @@
 
 /* Tables begin with this part of the payload. */
 #define TABLES_SHARE 64
+#define TABLES_ALIGNMENT 256
 
 /* --- memory of a slot --- */
 
@@ -69,16 +70,26 @@ static hr_status slot_allocate(hr__ring *ring, hr__ring_slot *s, hr__need need,
     return status;
 }
 
-hr_status hr__ring_grow_tables(hr__ring *ring, hr__ring_slot *slot, uint64_t nbytes,
+static uint64_t and_half_of_it(uint64_t nbytes) {
+    return (nbytes + nbytes / 2 + TABLES_ALIGNMENT - 1) / TABLES_ALIGNMENT *
+           TABLES_ALIGNMENT;
+}
+
+hr_status hr__ring_grow_tables(hr__ring *ring, hr__ring_slot *slot, hr__need need,
                                hr_error *err) {
-    if (nbytes <= slot->tables.pinned_nbytes) {
+    const hr__twin *t = &slot->tables;
+    if (need.payload <= t->pinned_nbytes &&
+        need.scratch <= t->device_nbytes - t->pinned_nbytes) {
         return HR_OK;
     }
     /* Seldom again: freeing waits for all that the device does. */
-    uint64_t ample = slot->payload.pinned_nbytes / TABLES_SHARE;
-    uint64_t size = nbytes + nbytes / 2 > ample ? nbytes + nbytes / 2 : ample;
+    const uint64_t share = slot->payload.pinned_nbytes / TABLES_SHARE;
+    const uint64_t ample = share / TABLES_ALIGNMENT * TABLES_ALIGNMENT;
+    const uint64_t payload = and_half_of_it(need.payload);
+    need.payload = payload > ample ? payload : ample;
+    need.scratch = and_half_of_it(need.scratch);
     twin_free(ring->device, &slot->tables);
-    return twin_allocate(ring->device, &slot->tables, (hr__need){.payload = size}, err);
+    return twin_allocate(ring->device, &slot->tables, need, err);
 }
 
 /* --- choosing one --- */

@@ -64,8 +64,8 @@ typedef struct hr__ring {
  * numbers if the budget can never give it. */
 hr_status hr__ring_acquire(hr__ring *ring, hr__need need, bool wait, hr__ring_slot **out,
                            hr_error *err);
-/* Make the tables of a held slot at least nbytes long. */
-hr_status hr__ring_grow_tables(hr__ring *ring, hr__ring_slot *slot, uint64_t nbytes,
+/* Make the tables of a held slot at least so large. */
+hr_status hr__ring_grow_tables(hr__ring *ring, hr__ring_slot *slot, hr__need need,
                                hr_error *err);
 /* Everything queued on slot->stream belongs to it; records the event. If that fails the
  * stream is waited for. */

@@ -70,7 +70,7 @@ typedef struct hr__run {
     atomic_bool cancelled, done;
 
     atomic_uint_fast64_t nmissing, nreads, read_nbytes, decoded_nbytes, copied_nbytes;
-    atomic_uint_fast64_t ndecoded_cpu, ndecoded_device;
+    atomic_uint_fast64_t ndecoded_cpu, ndecoded_device, ndecoded_nvcomp;
     atomic_uint_fast64_t nslabs, read_ns, wait_ns; /* times of all threads together */
 } hr__run;
 

@@ -188,7 +188,8 @@ static hr_status push_leaves(hr__slab *slab, const hr__leaves *leaves, hr__devpt
                           .dst = dst + l->dst,
                           .src_nbytes = l->src_nbytes,
                           .dst_nbytes = l->dst_nbytes,
-                          .status_index = status_index};
+                          .status_index = status_index,
+                          .size_nbytes = l->size_nbytes};
         HR__TRY(hr__slab_push_task(slab, l->format, &task, err));
     }
     return HR_OK;

@@ -10,6 +10,7 @@
 #include "codec/leaves.h"
 #include "exec/ring.h"
 #include "exec/scatter.h"
+#include "exec/slab_nvcomp.h"
 #include "plan/plan.h"
 
 struct hr__run;
@@ -23,6 +24,7 @@ typedef struct hr__slab {
     uint64_t scratch;   /* bytes of the device side behind the payload, spoken for */
     uint64_t status_at; /* of the chunks' status words in the tables, once flushed */
     bool is_shuffled;   /* some of its chunks, once decoded */
+    hr__slab_nvcomp nvcomp;
 } hr__slab;
 
 /* A slab of the run with room for `need`: an open one, or a new one. The caller owns it

@@ -75,6 +75,7 @@ hr_status hr__slab_push_task(hr__slab *slab, hr__leaf_format format,
         return HR_ERR_MEMORY;
     }
     *t = (slab_task){.format = format, .task = *task};
+    hr__slab_nvcomp_count(slab, format, task);
     return HR_OK;
 }
 
@@ -92,6 +93,7 @@ hr_status hr__slab_push_filter(hr__slab *slab, hr__stage_kind kind,
 
 typedef struct tables {
     uint64_t tasks;                   /* hr_k_task, by format, longest first */
+    uint64_t nvcomp;                  /* its arrays */
     uint64_t sums, unpacks;           /* hr_k_filter_task */
     uint64_t stores[HR__SLAB_NTURNS]; /* hr_k_store_task */
     uint64_t tiles[HR__SLAB_NTURNS];  /* hr_k_store_tile */
@@ -130,6 +132,7 @@ static void lay_out(hr__slab *slab, tables *t) {
         t->nunpacks += filters[i].kind == HR__STAGE_UNPACK;
     }
     t->tasks = place(t, ntasks * sizeof(hr_k_task));
+    t->nvcomp = place(t, hr__slab_nvcomp_nbytes(slab));
     t->sums = place(t, t->nsums * sizeof(hr_k_filter_task));
     t->unpacks = place(t, t->nunpacks * sizeof(hr_k_filter_task));
     for (int turn = 0; turn < HR__SLAB_NTURNS; turn++) {
@@ -151,8 +154,11 @@ static void fill_tasks(hr__slab *slab, const tables *t, hr_k_task *out) {
     for (size_t i = 0; i < vec_of(slab, TASKS)->n; i++) {
         *end[tasks[i].format]++ = tasks[i].task;
     }
+    uint64_t nvcomp = t->nvcomp;
     for (int f = 0; f < HR__NLEAF_FORMATS; f++) {
-        hr__lz_sort_tasks(end[f] - t->ntasks[f], t->ntasks[f]);
+        hr_k_task *first = end[f] - t->ntasks[f];
+        hr__lz_sort_tasks(first, t->ntasks[f]);
+        hr__slab_nvcomp_fill(slab, (hr__leaf_format)f, first, &nvcomp);
     }
 }
 
@@ -231,7 +237,9 @@ static hr_status launch_leaves(hr__slab *slab, const tables *t, hr_error *err) {
                               .ntasks = t->ntasks[f],
                               .team = hr__lz_choose_team(tasks + first, t->ntasks[f],
                                                          slab->is_shuffled, &machine)};
-        if (decode.ntasks > 0) {
+        if (hr__slab_nvcomp_takes(slab, (hr__leaf_format)f)) {
+            HR__TRY(hr__slab_nvcomp_launch(slab, (hr__leaf_format)f, err));
+        } else if (decode.ntasks > 0) {
             HR__TRY(d->ops->launch(d, slab->slot->stream, kernels[f], &decode, err));
         }
         first += t->ntasks[f];
@@ -278,8 +286,11 @@ static hr_status send(hr__slab *slab, tables *t, hr_error *err) {
     hr__device *d = slab->ring->device;
     hr__ring_slot *slot = slab->slot;
     hr__run *run = slab->run;
+    hr__need need = {0};
     lay_out(slab, t);
-    HR__TRY(hr__ring_grow_tables(slab->ring, slot, t->nbytes, err));
+    need.payload = t->nbytes;
+    HR__TRY(hr__slab_nvcomp_temp(slab, &need.scratch, err));
+    HR__TRY(hr__ring_grow_tables(slab->ring, slot, need, err));
     HR__TRY(fill_tables(slab, t, err));
     for (uint32_t i = 0; i < run->nstarts; i++) {
         if (run->starts[i].ring == slab->ring) {
@@ -330,6 +341,10 @@ static void report_chunk(hr__run *run, const hr__chunk *chunk, uint64_t status) 
         report_padding(run, chunk);
         return;
     }
+    if (status >> 32 == HR__STATUS_NVCOMP) {
+        hr__slab_nvcomp_report(run, chunk, (uint32_t)status);
+        return;
+    }
     (void)hr__fail(&err, HR_ERR_DATA, "compressed stream %s, near its byte %" PRIu32,
                    reason_of(status), (uint32_t)status);
     hr__error_add_codec(&err, chain->codecs[chain->ncodecs - 1].name);
@@ -343,6 +358,8 @@ static void landed(void *user, hr__ring_slot *slot, const hr_error *err) {
     const slab_chunk *chunks = slot->vecs[CHUNKS].items;
     if (err != NULL) {
         hr__run_fail_ring(run, slab->ring, err);
+    } else if (slot->vecs[CHUNKS].n > 0) {
+        hr__slab_nvcomp_landed(slab, slot->tables.pinned + slab->status_at);
     }
     for (size_t i = 0; err == NULL && i < slot->vecs[CHUNKS].n; i++) {
         uint64_t status;

@@ -128,6 +128,9 @@ static hr_status add_encoded(hr__run *run, hr__worker *w, hr__slab *slab,
     if (status == HR_OK) {
         atomic_fetch_add(&run->decoded_nbytes, chain->decoded.nbytes);
         atomic_fetch_add(&run->ndecoded_device, 1);
+        if (hr__slab_nvcomp_takes_any(slab, &leaves)) {
+            atomic_fetch_add(&run->ndecoded_nvcomp, 1);
+        }
     }
     w->leaves = leaves.leaves;
     return status;
