@@ -261,6 +261,7 @@ enum {
     HR_K_TOO_SHORT,     /* the stream ends before the output does */
     HR_K_BAD_PADDING,   /* packed bits say that they are more, or fewer */
     HR_K_BAD_CODE,      /* entropy-coded bits, or the table of their code, are wrong */
+    HR_K_BAD_CHECKSUM,
 };
 
 /* Teams of the LZ decoders: X(name, threads, bytes of shared memory). A w is so many
@@ -299,9 +300,11 @@ typedef struct hr_k_zstd_block {
     uint32_t nsequences;
     uint32_t table_kinds[3], tables[3]; /* literal lengths, offsets, match lengths */
     uint32_t sequences, sequences_nbytes;
-    uint32_t max_nbytes;     /* that a block with sequences may make */
-    uint64_t made_literals;  /* uint8_t *: room for literals in a Huffman code */
-    uint64_t made_sequences; /* uint64_t *: for each of the sequences */
+    uint32_t max_nbytes;   /* that a block with sequences may make */
+    uint32_t frame_nbytes; /* that end with the block; HR_K_ZSTD_ANY: of no matter */
+    uint32_t has_checksum, checksum; /* of these */
+    uint64_t made_literals;          /* uint8_t *: room for literals in a Huffman code */
+    uint64_t made_sequences;         /* uint64_t *: for each of the sequences */
 } hr_k_zstd_block;
 
 /* What the kernels find out about a block. */
@@ -319,12 +322,16 @@ typedef struct hr_k_zstd {
     uint64_t results;        /* hr_k_zstd_result *: 0 beforehand */
     uint64_t with_literals;  /* const uint32_t *: blocks with a Huffman code, … */
     uint64_t with_sequences; /* … and with sequences: those with the most first */
-    uint32_t nwith_literals, nwith_sequences;
+    uint64_t with_checksums; /* const uint32_t *: blocks that end frames with one */
+    uint32_t nwith_literals, nwith_sequences, nwith_checksums;
 } hr_k_zstd;
+
+#define HR_K_ZSTD_ANY UINT32_MAX
 
 #define HR_K_ZSTD_MAX_NBYTES ((UINT32_C(1) << 27) - 2)
 
-/* Blocks that a warp decodes at once. */
+/* Blocks that a warp decodes at once, and frames that it sums up. */
+#define HR_K_ZSTD_SUMS 8
 #define HR_K_ZSTD_TREES 4
 #define HR_K_ZSTD_CHAINS 8
 

@@ -1,11 +1,12 @@
 /* Zstandard. SPDX-License-Identifier: Apache-2.0
  *
- * Four kernels, one after the other: literals, sequences, offsets, and this file's, which
- * executes the streams. Its tiles only take sequences that are certainly good; all
+ * Kernels, one after the other: literals, sequences, offsets, this file's, which executes
+ * the streams, and checksums. Its tiles only take sequences that are certainly good; all
  * others, long or wrong, come one at a time. */
 #include "kernel_abi.h"
 #include "lz_team.cuh"
 #include "simt.h"
+#include "zstd_checksums.cuh"
 #include "zstd_code.cuh"
 #include "zstd_literals.cuh"
 #include "zstd_sequences.cuh"

@@ -307,6 +307,12 @@ extern "C" __global__ void __launch_bounds__(32)
             if ((r->literals_code | r->sequences_code) == 0 && nbytes > dst_nbytes - at) {
                 r->sequences_code = HR_K_TOO_LONG;
             }
+            const uint32_t frame_nbytes = at - frame + nbytes;
+            if ((r->literals_code | r->sequences_code) == 0 &&
+                b->frame_nbytes != HR_K_ZSTD_ANY && b->frame_nbytes != frame_nbytes) {
+                r->sequences_code =
+                    frame_nbytes < b->frame_nbytes ? HR_K_TOO_SHORT : HR_K_TOO_LONG;
+            }
             if ((r->literals_code | r->sequences_code) != 0) {
                 break; /* nobody goes on behind it */
             }

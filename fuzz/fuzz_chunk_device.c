@@ -33,6 +33,8 @@ typedef struct array {
             "0,\"codecs\":[" codecs "]}",                                                \
             "c/0", dtype                                                                 \
     }
+#define ZSTD "{\"id\":\"zstd\",\"level\":3}"
+#define BLOSC_ZSTD "{\"id\":\"blosc\",\"cname\":\"zstd\",\"clevel\":5,\"shuffle\":1}"
 #define LZ4 "{\"id\":\"lz4\",\"acceleration\":1}"
 #define BLOSC(shuffle)                                                                   \
     "{\"id\":\"blosc\",\"cname\":\"lz4\",\"clevel\":5,\"shuffle\":" shuffle "}"
@@ -46,6 +48,8 @@ typedef struct array {
 static const array arrays[] = {
     V2("|u1", BLOSC("1"), "null"),
     V2("|u1", LZ4, "null"),
+    V2("|u1", ZSTD, "null"),
+    V2("<f4", BLOSC_ZSTD, "null"),
     V2("<f8", BLOSC("2"), "null"),
     V2("|b1", "null", "[{\"id\":\"packbits\"}]"),
     V2("|b1", LZ4, "[{\"id\":\"packbits\"}]"),

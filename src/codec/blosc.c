@@ -89,16 +89,21 @@ static hr_status decode_blocks(const hr__blosc_frame *f, hr__decode *d, hr_error
 
 static bool has_kernel(hr__blosc_format format) {
     return format == HR__BLOSC_LZ4 || format == HR__BLOSC_SNAPPY ||
-           format == HR__BLOSC_BLOSCLZ;
+           format == HR__BLOSC_BLOSCLZ || format == HR__BLOSC_ZSTD;
 }
 
 static hr_status add_stream(hr__blosc_format format, const hr__blosc_stream *s,
-                            const uint8_t *src, uint64_t dst, hr__leaves *out,
+                            const hr__decode *d, uint64_t dst, hr__leaves *out,
                             hr_error *err) {
+    const uint8_t *src = d->src;
     bool is_stored = s->nbytes == s->decoded_nbytes;
     if (!is_stored && format == HR__BLOSC_SNAPPY) {
         return hr__snappy_leaf(src + s->offset, s->nbytes, dst, s->decoded_nbytes, out,
                                err);
+    }
+    if (!is_stored && format == HR__BLOSC_ZSTD) {
+        return hr__zstd_leaf(d, src + s->offset, s->nbytes, dst, s->decoded_nbytes, out,
+                             err);
     }
     hr__leaf_format leaf = is_stored                     ? HR__LEAF_COPY
                            : format == HR__BLOSC_BLOSCLZ ? HR__LEAF_BLOSCLZ
@@ -108,10 +113,10 @@ static hr_status add_stream(hr__blosc_format format, const hr__blosc_stream *s,
 }
 
 static hr_status block_leaves(hr__blosc_format format, const hr__blosc_block *block,
-                              const uint8_t *src, uint64_t dst, hr__leaves *out,
+                              const hr__decode *d, uint64_t dst, hr__leaves *out,
                               hr_error *err) {
     for (uint32_t j = 0; j < block->nstreams; j++) {
-        HR__TRY(add_stream(format, &block->streams[j], src, dst, out, err));
+        HR__TRY(add_stream(format, &block->streams[j], d, dst, out, err));
         dst += block->streams[j].decoded_nbytes;
     }
     return HR_OK;
@@ -144,8 +149,7 @@ static hr_status leaves(const hr__codec *codec, const hr__decode *d, hr__leaves 
     for (uint32_t i = 0; i < f.nblocks; i++) {
         hr__blosc_block block;
         HR__TRY(hr__blosc_block_at(&f, d->src, i, &unclaimed, &block, err));
-        HR__TRY(
-            block_leaves(f.format, &block, d->src, (uint64_t)i * f.blocksize, out, err));
+        HR__TRY(block_leaves(f.format, &block, d, (uint64_t)i * f.blocksize, out, err));
     }
     return HR_OK;
 }

@@ -122,6 +122,8 @@ hr_status hr__chain_leaves(const hr__chain *chain, const hr__kernel_chain *kerne
     bool found = false; /* leaves stand for the bytes: nothing left for views to see */
     out->base = d->src;
     out->leaves.n = 0;
+    out->zstd_blocks.n = 0;
+    out->scratch_nbytes = 0;
     out->stored = false;
     out->mode = HR__SHUFFLE_NONE;
     out->typesize = 1;

@@ -14,6 +14,7 @@ typedef enum hr__leaf_format {
     HR__LEAF_LZ4,
     HR__LEAF_SNAPPY, /* its elements, without the size in front */
     HR__LEAF_BLOSCLZ,
+    HR__LEAF_ZSTD, /* whole frames, taken apart into blocks */
     HR__NLEAF_FORMATS
 } hr__leaf_format;
 
@@ -23,7 +24,10 @@ typedef struct hr__leaf {
     uint64_t src, dst;
     uint32_t src_nbytes, dst_nbytes;
     hr__leaf_format format;
-    uint32_t size_nbytes; /* of the size that stands in front of src */
+    uint32_t size_nbytes;          /* of the size that stands in front of src */
+    uint32_t first_block, nblocks; /* ZSTD: of hr__leaves.zstd_blocks */
+    uint64_t
+        scratch_nbytes; /* that its kernels need beside the output, a multiple of 16 */
 } hr__leaf;
 
 typedef enum hr__shuffle_mode {
@@ -34,12 +38,14 @@ typedef enum hr__shuffle_mode {
 
 typedef struct hr__leaves {
     const hr_allocator *allocator;
-    const uint8_t *base;   /* of the encoded chunk: offsets count from here */
-    hr__vec leaves;        /* of hr__leaf */
-    bool stored;           /* no leaf: the decoded bytes are in the encoded ones, … */
-    uint64_t stored_at;    /* … from here */
-    hr__shuffle_mode mode; /* how the decoded bytes lie: blocks of block_nbytes, each */
-    uint32_t typesize;     /* shuffled by itself for items of typesize */
+    const uint8_t *base;     /* of the encoded chunk: offsets count from here */
+    hr__vec leaves;          /* of hr__leaf */
+    hr__vec zstd_blocks;     /* of hr__zstd_block */
+    uint64_t scratch_nbytes; /* of all leaves together */
+    bool stored;             /* no leaf: the decoded bytes are in the encoded ones, … */
+    uint64_t stored_at;      /* … from here */
+    hr__shuffle_mode mode;   /* how the decoded bytes lie: blocks of block_nbytes, each */
+    uint32_t typesize;       /* shuffled by itself for items of typesize */
     uint64_t block_nbytes;
 } hr__leaves;
 
@@ -93,6 +99,10 @@ hr_status hr__leaves_add(hr__leaves *out, hr__leaf_format format, const uint8_t 
 /* For codecs: Snappy data, whose size must be dst_nbytes. */
 hr_status hr__snappy_leaf(const uint8_t *src, uint32_t src_nbytes, uint64_t dst,
                           uint32_t dst_nbytes, hr__leaves *out, hr_error *err);
+/* For codecs: frames of Zstandard. d: as the codec was given it. */
+hr_status hr__zstd_leaf(const hr__decode *d, const uint8_t *src, size_t src_nbytes,
+                        uint64_t dst, uint64_t dst_nbytes, hr__leaves *out,
+                        hr_error *err);
 /* For codecs: the decoded bytes are these. */
 void hr__leaves_stored(hr__leaves *out, const uint8_t *src);
 

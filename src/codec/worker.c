@@ -20,6 +20,7 @@ void hr__worker_free(hr__worker *w) {
     }
     hr__scratch_free(w->allocator, &w->read);
     hr__vec_free(w->allocator, &w->leaves);
+    hr__vec_free(w->allocator, &w->zstd_blocks);
     hr__worker_init(w, w->allocator);
 }
 

@@ -27,7 +27,7 @@ typedef struct hr__worker {
     hr__scratch part[HR__SCRATCH_LEVELS];     /* a codec's own: a Blosc block before
                                                  un-shuffling, the index of a shard */
     hr__scratch read;                         /* encoded bytes */
-    hr__vec leaves; /* of the chunk that is described for a device */
+    hr__vec leaves, zstd_blocks; /* of the chunk that is described for a device */
 } hr__worker;
 
 void hr__worker_init(hr__worker *w, const hr_allocator *a);

@@ -6,6 +6,7 @@
 #include "codec/codecs.h"
 #include "codec/config.h"
 #include "codec/decode.h"
+#include "codec/leaves.h"
 #include "core/checked.h"
 
 static void *create_context(void) {
@@ -136,6 +137,12 @@ static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
     return hr__settle_grow(codec, d, hr__zstd_decode(d, err));
 }
 
+static hr_status leaves(const hr__codec *codec, const hr__decode *d, hr__leaves *out,
+                        hr_error *err) {
+    (void)codec;
+    return hr__zstd_leaf(d, d->src, d->src_nbytes, 0, d->dst_nbytes, out, err);
+}
+
 const hr__codec_type hr__codec_zstd = {
     .name = "zstd",
     .v2_ids = (const char *const[]){"zstd", NULL},
@@ -145,5 +152,6 @@ const hr__codec_type hr__codec_zstd = {
     .parse = parse,
     .decode = decode,
     .decode_pieces = decode_pieces,
+    .leaves = leaves,
     .max_ratio = 1 << 15, /* 128 KiB from a block of 4 bytes */
 };

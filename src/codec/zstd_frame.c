@@ -9,6 +9,7 @@
 #define FRAME_MAGIC UINT32_C(0xFD2FB528)
 #define SKIPPABLE_MAGIC UINT32_C(0x184D2A50)
 #define MAX_WINDOW_LOG 31
+#define MIN_MATCH 3
 #define NOWHERE UINT32_MAX
 
 /* What is left to read of some part of the stream. */
@@ -149,6 +150,9 @@ static hr_status read_sequences(reader *r, memory *m, hr__zstd_block *b, hr_erro
         n = n == 255 ? more + 0x7F00 : ((n - 128) << 8) + more;
     }
     b->nsequences = (uint32_t)n;
+    if (n * MIN_MATCH > b->max_nbytes) {
+        return fail_at(r, "more sequences than a block has bytes", err);
+    }
     if (n == 0) {
         return r->at == r->end ? HR_OK : fail_at(r, "bytes behind the last literal", err);
     }
@@ -198,8 +202,14 @@ static hr_status read_blocks(const hr_allocator *a, reader *r, uint32_t max_nbyt
     bool is_first = true;
     uint64_t header = 0;
     while ((header & 1) == 0) {
-        hr__zstd_block b = {
-            .at = r->at, .begins_frame = is_first, .max_nbytes = max_nbytes};
+        hr__zstd_block b = {.at = r->at,
+                            .begins_frame = is_first,
+                            .max_nbytes = max_nbytes,
+                            .content_nbytes = HR__SIZE_UNKNOWN};
+        if (out->most_blocks != 0 && out->blocks.n >= out->most_blocks) {
+            return hr__fail(err, HR_ERR_UNSUPPORTED, "zstd data of more than %zu blocks",
+                            out->most_blocks);
+        }
         HR__TRY(read_number(r, 3, &header, err));
         if ((header >> 1 & 3) == 3) {
             return fail_at(r, "a block of no kind", err);
@@ -261,8 +271,27 @@ static hr_status read_frame(const hr_allocator *a, reader *r, hr__zstd_stream *o
     uint32_t max_nbytes =
         window < HR__ZSTD_MAX_BLOCK_NBYTES ? (uint32_t)window : HR__ZSTD_MAX_BLOCK_NBYTES;
     HR__TRY(read_blocks(a, r, max_nbytes, out, err));
-    out->has_checksum |= (descriptor & 4) != 0;
-    return (descriptor & 4) != 0 ? read_number(r, 4, &checksum, err) : HR_OK;
+    hr__zstd_block *last = (hr__zstd_block *)out->blocks.items + out->blocks.n - 1;
+    last->content_nbytes = n > 0 ? content : HR__SIZE_UNKNOWN;
+    if ((descriptor & 4) != 0) {
+        HR__TRY(read_number(r, 4, &checksum, err));
+        last->has_checksum = true;
+        last->checksum = (uint32_t)checksum;
+    }
+    return HR_OK;
+}
+
+static uint64_t aligned(uint64_t n) {
+    return (n + 15) / 16 * 16;
+}
+
+uint64_t hr__zstd_sequences_room(const hr__zstd_block *b) {
+    return aligned(b->nsequences * sizeof(uint64_t));
+}
+
+uint64_t hr__zstd_literals_room(const hr__zstd_block *b) {
+    bool is_made = b->kind == HR__ZSTD_CODED && b->literals_kind != HR__ZSTD_RAW;
+    return is_made ? aligned(b->nliterals) : 0;
 }
 
 hr_status hr__zstd_walk(const hr_allocator *a, const uint8_t *src, size_t src_nbytes,
@@ -273,7 +302,6 @@ hr_status hr__zstd_walk(const hr_allocator *a, const uint8_t *src, size_t src_nb
     }
     reader r = {.src = src, .at = 0, .end = (uint32_t)src_nbytes};
     out->content_nbytes = 0;
-    out->has_checksum = false;
     while (r.at < r.end) {
         uint64_t magic, nbytes;
         HR__TRY(read_number(&r, 4, &magic, err));

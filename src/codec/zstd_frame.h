@@ -15,6 +15,9 @@
 
 #define HR__ZSTD_MAX_BLOCK_NBYTES (UINT32_C(128) << 10)
 
+/* That kernels make of one stream: offsets in it take 27 bits. */
+#define HR__ZSTD_MOST_NBYTES ((UINT32_C(1) << 27) - 2)
+
 typedef enum hr__zstd_kind {
     HR__ZSTD_RAW = 0, /* the bytes as they are */
     HR__ZSTD_RLE,     /* one byte over and over */
@@ -36,7 +39,12 @@ typedef enum hr__zstd_table {
 typedef struct hr__zstd_block {
     uint32_t at; /* of its header */
     bool begins_frame;
-    uint32_t max_nbytes; /* that sequences may make it */
+    /* Of the last block of a frame: */
+    bool has_checksum;
+    uint32_t checksum;
+    uint64_t content_nbytes; /* that the frame declares; HR__SIZE_UNKNOWN: nothing, or
+                                not the last */
+    uint32_t max_nbytes;     /* that sequences may make it */
     hr__zstd_kind kind;
     /* The literals; of a raw or RLE block all that it makes. */
     hr__zstd_kind literals_kind;
@@ -55,12 +63,17 @@ typedef struct hr__zstd_block {
 typedef struct hr__zstd_stream {
     hr__vec blocks;          /* of hr__zstd_block */
     uint64_t content_nbytes; /* that the frames declare; HR__SIZE_UNKNOWN: not all do */
-    bool has_checksum;       /* some frame has one */
+    size_t most_blocks;      /* set by the caller; 0: no limit */
 } hr__zstd_stream;
 
+/* Bytes that kernels need for what they decode first: sequences of 8 bytes, then literals
+ * that do not stand in the stream. Each begins 16 bytes aligned. */
+uint64_t hr__zstd_sequences_room(const hr__zstd_block *b);
+uint64_t hr__zstd_literals_room(const hr__zstd_block *b);
+
 /* Walk all frames of a stream; blocks are added to out->blocks, which the caller frees.
- * Errors: HR_ERR_DATA; HR_ERR_UNSUPPORTED for dictionaries and what the format keeps for
- * later. */
+ * Errors: HR_ERR_DATA; HR_ERR_UNSUPPORTED for dictionaries, what the format keeps for
+ * later and more blocks than the caller wants. */
 hr_status hr__zstd_walk(const hr_allocator *a, const uint8_t *src, size_t src_nbytes,
                         hr__zstd_stream *out, hr_error *err);
 

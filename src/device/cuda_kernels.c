@@ -54,6 +54,7 @@ static hr_status load_modules(hr__cuda_kernels *k, hr_error *err) {
         {HR__MODULE_ZSTD, "hr_k_zstd_literals_kernel"},
         {HR__MODULE_ZSTD, "hr_k_zstd_sequences_kernel"},
         {HR__MODULE_ZSTD, "hr_k_zstd_offsets_kernel"},
+        {HR__MODULE_ZSTD, "hr_k_zstd_checksums_kernel"},
     };
     const hr__cuda_driver *cu = k->driver;
     for (size_t i = 0; i < HR__NMODULES; i++) {
@@ -246,7 +247,9 @@ static hr_status launch_zstd(const hr__cuda_kernels *k, hr__stream s, hr_k_zstd 
                          err));
     HR__TRY(launch_warps(k, s, HR__ENTRY_ZSTD_OFFSETS, params.streams.ntasks, 32, 0,
                          &params, err));
-    return launch_team(k, s, HR__KERNEL_ZSTD, &params.streams, &params, err);
+    HR__TRY(launch_team(k, s, HR__KERNEL_ZSTD, &params.streams, &params, err));
+    return launch_warps(k, s, HR__ENTRY_ZSTD_CHECKSUMS, params.nwith_checksums,
+                        HR_K_ZSTD_SUMS, 0, &params, err);
 }
 
 hr_status hr__cuda_kernels_launch(hr__cuda_kernels *k, hr__stream s, hr__kernel kernel,

@@ -183,6 +183,15 @@ hr_status hr__simt_memory_check_zstd(const hr__simt_memory *m, const hr_k_zstd *
                                   "a decoder's blocks", err));
     HR__TRY(hr__simt_memory_check(m, params->results, n * sizeof(hr_k_zstd_result),
                                   "a decoder's results", err));
+    HR__TRY(hr__simt_memory_check(m, params->with_literals,
+                                  params->nwith_literals * sizeof(uint32_t),
+                                  "a decoder's list of literals", err));
+    HR__TRY(hr__simt_memory_check(m, params->with_sequences,
+                                  params->nwith_sequences * sizeof(uint32_t),
+                                  "a decoder's list of sequences", err));
+    HR__TRY(hr__simt_memory_check(m, params->with_checksums,
+                                  params->nwith_checksums * sizeof(uint32_t),
+                                  "a decoder's list of checksums", err));
     for (uint32_t i = 0; i < n; i++) {
         const hr_k_zstd_block *b = &blocks[i];
         bool is_made = b->kind == HR_K_ZSTD_CODED && b->literals_kind != HR_K_ZSTD_RAW;

@@ -83,4 +83,7 @@ void hr__simt_run_zstd(const hr_k_zstd *params, uint32_t nblocks, uint64_t seed)
     hr_simt_run(hr_k_zstd_offsets_kernel, *params, nblocks, 32, seed);
     hr_simt_run_lanes(teams[team].kernel, *params, nblocks, teams[team].nthreads,
                       teams[team].shared_nbytes, seed);
+    if (params->nwith_checksums > 0) {
+        hr_simt_run_lanes(hr_k_zstd_checksums_kernel, *params, nblocks, 32, 0, seed);
+    }
 }

@@ -191,6 +191,10 @@ static hr_status check_possible(const hr__ring *ring, hr__need need, hr_error *e
     return HR_OK;
 }
 
+bool hr__ring_allows(const hr__ring *ring, hr__need need) {
+    return check_possible(ring, need, NULL) == HR_OK;
+}
+
 static hr__need at_least(hr__need a, hr__need b) {
     return (hr__need){.payload = a.payload > b.payload ? a.payload : b.payload,
                       .scratch = a.scratch > b.scratch ? a.scratch : b.scratch};
@@ -200,7 +204,7 @@ hr_status hr__ring_acquire(hr__ring *ring, hr__need need, bool wait, hr__ring_sl
                            hr_error *err) {
     HR__TRY(check_possible(ring, need, err));
     hr__need size = at_least(need, ring->usual);
-    if (check_possible(ring, size, NULL) != HR_OK) {
+    if (!hr__ring_allows(ring, size)) {
         size = need;
     }
     hr_status status = HR_OK;

@@ -18,7 +18,7 @@ typedef struct hr__twin {
     uint64_t pinned_nbytes, device_nbytes;
 } hr__twin;
 
-#define HR__SLOT_VECS 4
+#define HR__SLOT_VECS 6
 
 /* One slot. Its holder fills the pinned sides, queues copies and kernels on `stream`, and
  * gives the slot back; once `event` is past, `past` is called and the slot is idle. */
@@ -70,6 +70,8 @@ hr_status hr__ring_grow_tables(hr__ring *ring, hr__ring_slot *slot, hr__need nee
 /* Everything queued on slot->stream belongs to it; records the event. If that fails the
  * stream is waited for. */
 void hr__ring_give_back(hr__ring *ring, hr__ring_slot *slot);
+/* Could the ring ever give such a slot? */
+bool hr__ring_allows(const hr__ring *ring, hr__need need);
 /* Wait until every slot given back so far has landed. */
 void hr__ring_drain(hr__ring *ring);
 /* Free all idle slots. */

@@ -184,13 +184,17 @@ static hr_status push_leaves(hr__slab *slab, const hr__leaves *leaves, hr__devpt
             HR__TRY(hr__slab_push_store(slab, HR__SLAB_COPIES, &copy, err));
             continue;
         }
+        hr__devptr scratch =
+            l->scratch_nbytes > 0 ? reserve_scratch(slab, l->scratch_nbytes) : 0;
         hr_k_task task = {.src = src + l->src,
                           .dst = dst + l->dst,
                           .src_nbytes = l->src_nbytes,
                           .dst_nbytes = l->dst_nbytes,
                           .status_index = status_index,
                           .size_nbytes = l->size_nbytes};
-        HR__TRY(hr__slab_push_task(slab, l->format, &task, err));
+        HR__TRY(l->format == HR__LEAF_ZSTD
+                    ? hr__slab_push_zstd(slab, l, leaves, &task, scratch, err)
+                    : hr__slab_push_task(slab, l->format, &task, err));
     }
     return HR_OK;
 }
@@ -330,6 +334,19 @@ uint64_t hr__slab_scratch_need(const hr__kernel_chain *kernels) {
     bool fits = hr__add_u64(need, laid, &need) && /* packed bits twice, if shuffled */
                 hr__add_u64(need, hr__slab_room(kernels->stage.nbytes), &need);
     return fits ? need : UINT64_MAX;
+}
+
+uint64_t hr__slab_whole_need(const hr__kernel_chain *kernels, const hr__leaves *leaves) {
+    uint64_t need = hr__slab_scratch_need(kernels);
+    uint64_t aligning = (uint64_t)leaves->leaves.n * HR__SLAB_ALIGNMENT;
+    bool fits = hr__add_u64(need, leaves->scratch_nbytes, &need) &&
+                hr__add_u64(need, leaves->scratch_nbytes > 0 ? aligning : 0, &need);
+    return fits ? need : UINT64_MAX;
+}
+
+bool hr__slab_fits(const hr__slab *slab, const hr__kernel_chain *kernels,
+                   const hr__leaves *leaves) {
+    return has_room(slab, (hr__need){.scratch = hr__slab_whole_need(kernels, leaves)});
 }
 
 /* Kernels do not reverse the fields of structures: the host does, in the payload. */

@@ -51,8 +51,14 @@ uint64_t hr__slab_lists_room(const struct hr__run *run, const hr__ring *ring,
 hr_status hr__slab_add_leaves(hr__slab *slab, const hr__chunk *chunk,
                               const hr__kernel_chain *kernels, const hr__leaves *leaves,
                               uint64_t offset, hr_error *err);
-/* Scratch that it may take. */
+/* Scratch that it may take, but for what the leaves say they need. */
 uint64_t hr__slab_scratch_need(const hr__kernel_chain *kernels);
+/* Is there scratch for these leaves? What is asked for at open is only a guess of theirs.
+ */
+bool hr__slab_fits(const hr__slab *slab, const hr__kernel_chain *kernels,
+                   const hr__leaves *leaves);
+/* How much scratch an added chunk may take in all; UINT64_MAX: more than there can be. */
+uint64_t hr__slab_whole_need(const hr__kernel_chain *kernels, const hr__leaves *leaves);
 /* Add a chunk whose decoded bytes begin at `offset` of the payload. */
 hr_status hr__slab_add_decoded(hr__slab *slab, const hr__chunk *chunk, uint64_t offset,
                                hr_error *err);

@@ -5,10 +5,19 @@
 #include <string.h>
 
 #include "device/kstore.h"
+#include "device/kzstd.h"
 #include "device/lz_regime.h"
 #include "exec/run.h"
+#include "exec/slab_zstd.h"
 
-enum { CHUNKS = 0, TASKS, FILTERS, STORES }; /* the slot's vecs */
+enum {
+    CHUNKS = 0,
+    TASKS,
+    ZSTD_STREAMS,
+    ZSTD_BLOCKS,
+    FILTERS,
+    STORES
+}; /* the slot's vecs */
 
 /* With a status word of its own. */
 typedef struct slab_chunk {
@@ -79,6 +88,29 @@ hr_status hr__slab_push_task(hr__slab *slab, hr__leaf_format format,
     return HR_OK;
 }
 
+hr_status hr__slab_push_zstd(hr__slab *slab, const hr__leaf *leaf,
+                             const hr__leaves *leaves, const hr_k_task *task,
+                             hr__devptr scratch, hr_error *err) {
+    const hr__zstd_block *blocks = leaves->zstd_blocks.items;
+    hr__kzstd_stream *stream = push(slab, ZSTD_STREAMS, sizeof *stream, err);
+    if (stream == NULL) {
+        return HR_ERR_MEMORY;
+    }
+    *stream = (hr__kzstd_stream){.task = *task,
+                                 .first_block = (uint32_t)vec_of(slab, ZSTD_BLOCKS)->n,
+                                 .nblocks = leaf->nblocks};
+    for (uint32_t i = 0; i < leaf->nblocks; i++) {
+        hr_k_zstd_block *b = push(slab, ZSTD_BLOCKS, sizeof *b, err);
+        if (b == NULL) {
+            vec_of(slab, ZSTD_BLOCKS)->n = stream->first_block;
+            vec_of(slab, ZSTD_STREAMS)->n--;
+            return HR_ERR_MEMORY;
+        }
+        *b = hr__slab_zstd_block(&blocks[leaf->first_block + i], &scratch);
+    }
+    return HR_OK;
+}
+
 hr_status hr__slab_push_filter(hr__slab *slab, hr__stage_kind kind,
                                const hr_k_filter_task *task, hr_error *err) {
     slab_filter *f = push(slab, FILTERS, sizeof *f, err);
@@ -97,8 +129,12 @@ typedef struct tables {
     uint64_t sums, unpacks;           /* hr_k_filter_task */
     uint64_t stores[HR__SLAB_NTURNS]; /* hr_k_store_task */
     uint64_t tiles[HR__SLAB_NTURNS];  /* hr_k_store_tile */
-    uint64_t zeros; /* counters, one per format; then the status words */
+    uint64_t zstd;                    /* as of zstd_tables */
+    uint64_t zeros; /* counters, one per format; those of zstd; then the status words */
+    uint64_t zstd_zeros;
     uint64_t status;
+    hr__kzstd_tables zstd_tables;
+    hr_k_zstd zstd_params;
     uint64_t nbytes;
     uint32_t ntasks[HR__NLEAF_FORMATS];
     uint32_t nsums, nunpacks, nunpack_tiles;
@@ -112,6 +148,13 @@ static uint64_t place(tables *t, uint64_t nbytes) {
     t->nbytes =
         (at + nbytes + HR__SLAB_ALIGNMENT - 1) / HR__SLAB_ALIGNMENT * HR__SLAB_ALIGNMENT;
     return at;
+}
+
+static hr__kzstd_batch zstd_batch_of(hr__slab *slab) {
+    return (hr__kzstd_batch){.streams = vec_of(slab, ZSTD_STREAMS)->items,
+                             .blocks = vec_of(slab, ZSTD_BLOCKS)->items,
+                             .nstreams = (uint32_t)vec_of(slab, ZSTD_STREAMS)->n,
+                             .nblocks = (uint32_t)vec_of(slab, ZSTD_BLOCKS)->n};
 }
 
 static void lay_out(hr__slab *slab, tables *t) {
@@ -139,7 +182,11 @@ static void lay_out(hr__slab *slab, tables *t) {
         t->stores[turn] = place(t, t->nstores[turn] * sizeof(hr_k_store_task));
         t->tiles[turn] = place(t, t->ntiles[turn] * sizeof(hr_k_store_tile));
     }
+    const hr__kzstd_batch zstd = zstd_batch_of(slab);
+    hr__kzstd_lay_out(&zstd, &t->zstd_tables);
+    t->zstd = place(t, t->zstd_tables.nbytes);
     t->zeros = place(t, HR__NLEAF_FORMATS * sizeof(uint32_t));
+    t->zstd_zeros = place(t, t->zstd_tables.zeros_nbytes);
     t->status = place(t, vec_of(slab, CHUNKS)->n * sizeof(uint64_t));
 }
 
@@ -184,6 +231,10 @@ static hr_status fill_tables(hr__slab *slab, tables *t, hr_error *err) {
     const slab_store *stores = vec_of(slab, STORES)->items;
     fill_tasks(slab, t, (hr_k_task *)(base + t->tasks));
     fill_filters(slab, t, base);
+    const hr__kzstd_batch zstd = zstd_batch_of(slab);
+    hr__devptr device = slab->slot->tables.device;
+    hr__kzstd_fill(&zstd, &t->zstd_tables, base + t->zstd, device + t->zstd,
+                   device + t->zstd_zeros, &t->zstd_params);
     uint32_t at[HR__SLAB_NTURNS] = {0};
     for (size_t i = 0; i < vec_of(slab, STORES)->n; i++) {
         hr__slab_turn turn = stores[i].turn;
@@ -247,6 +298,18 @@ static hr_status launch_leaves(hr__slab *slab, const tables *t, hr_error *err) {
     return HR_OK;
 }
 
+static hr_status launch_zstd(hr__slab *slab, tables *t, hr_error *err) {
+    hr__device *d = slab->ring->device;
+    const hr__kzstd_batch zstd = zstd_batch_of(slab);
+    if (zstd.nstreams == 0) {
+        return HR_OK;
+    }
+    t->zstd_params.streams.status = slab->slot->tables.device + t->status;
+    t->zstd_params.streams.team =
+        hr__kzstd_choose_team(&zstd, share_of(d).nmultiprocessors);
+    return d->ops->launch(d, slab->slot->stream, HR__KERNEL_ZSTD, &t->zstd_params, err);
+}
+
 static hr_status launch_filters(hr__slab *slab, const tables *t, hr_error *err) {
     hr__device *d = slab->ring->device;
     hr__devptr base = slab->slot->tables.device;
@@ -304,6 +367,7 @@ static hr_status send(hr__slab *slab, tables *t, hr_error *err) {
     atomic_fetch_add(&run->copied_nbytes, slab->used + t->nbytes);
     HR__TRY(launch_stores(slab, t, HR__SLAB_COPIES, err));
     HR__TRY(launch_leaves(slab, t, err));
+    HR__TRY(launch_zstd(slab, t, err));
     HR__TRY(launch_stores(slab, t, HR__SLAB_LAYOUTS, err));
     HR__TRY(launch_filters(slab, t, err));
     HR__TRY(launch_stores(slab, t, HR__SLAB_STORES, err));
@@ -322,6 +386,8 @@ static const char *reason_of(uint64_t status) {
         return "makes more bytes than expected";
     case HR_K_TOO_SHORT:
         return "makes fewer bytes than expected";
+    case HR_K_BAD_CODE:
+        return "has malformed entropy-coded bits";
     default:
         return "is malformed";
     }
@@ -345,8 +411,12 @@ static void report_chunk(hr__run *run, const hr__chunk *chunk, uint64_t status) 
         hr__slab_nvcomp_report(run, chunk, (uint32_t)status);
         return;
     }
-    (void)hr__fail(&err, HR_ERR_DATA, "compressed stream %s, near its byte %" PRIu32,
-                   reason_of(status), (uint32_t)status);
+    if (status >> 32 == HR_K_BAD_CHECKSUM) {
+        (void)hr__fail(&err, HR_ERR_CHECKSUM, "zstd frame's checksum does not match");
+    } else {
+        (void)hr__fail(&err, HR_ERR_DATA, "compressed stream %s, near its byte %" PRIu32,
+                       reason_of(status), (uint32_t)status);
+    }
     hr__error_add_codec(&err, chain->codecs[chain->ncodecs - 1].name);
     hr__run_report(run, chunk, &err);
 }

@@ -22,6 +22,11 @@ hr_status hr__slab_push_chunk(hr__slab *slab, const hr__chunk *chunk,
 hr_status hr__slab_push_task(hr__slab *slab, hr__leaf_format format,
                              const hr_k_task *task, hr_error *err);
 
+/* Frames of Zstandard, with the scratch that their leaf asks for. */
+hr_status hr__slab_push_zstd(hr__slab *slab, const hr__leaf *leaf,
+                             const hr__leaves *leaves, const hr_k_task *task,
+                             hr__devptr scratch, hr_error *err);
+
 hr_status hr__slab_push_filter(hr__slab *slab, hr__stage_kind kind,
                                const hr_k_filter_task *task, hr_error *err);
 

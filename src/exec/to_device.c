@@ -1,5 +1,6 @@
 /* Bringing the chunks of a range to a device, decoded there or here.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <string.h>
 
 #include "core/checked.h"
@@ -94,6 +95,9 @@ hr_status hr__run_to_devices(hr__run *run, const hr__chunk *chunk, const uint8_t
 
 /* --- decoded there --- */
 
+/* What chunks and their leaves as a rule take of scratch: so many times the chunks. */
+#define LEAVES_SHARE 2
+
 /* Payload for the range and the lists of its chunks, scratch for what they decode to. */
 static hr_status range_need(const hr__run *run, const hr__kernel_chain *kernels,
                             const hr__range *range, hr__ring *ring, hr__need *need,
@@ -108,42 +112,116 @@ static hr_status range_need(const hr__run *run, const hr__kernel_chain *kernels,
     if (!fits) {
         return hr__fail(err, HR_ERR_OVERFLOW, "the chunks of a range are too large");
     }
+    /* Leaves may want scratch beside what they make: more only where a slot has it. */
+    const uint64_t usual = ring->usual.scratch, ample = scratch * LEAVES_SHARE;
+    if (scratch <= usual / LEAVES_SHARE) {
+        scratch = ample;
+    } else if (scratch < usual) {
+        scratch = usual;
+    }
     *need = (hr__need){.payload = payload, .scratch = scratch};
     return HR_OK;
 }
 
-static hr_status add_encoded(hr__run *run, hr__worker *w, hr__slab *slab,
-                             const hr__chunk *chunk, const hr__kernel_chain *kernels,
-                             uint64_t offset, hr_error *err) {
-    const hr__chain *chain = &chunk->object->array->chain;
-    hr__leaves leaves = {.allocator = w->allocator, .leaves = w->leaves};
-    hr__decode d = {.worker = w,
-                    .skip_checksums = run->skip_checksums,
-                    .src = slab->slot->payload.pinned + offset,
-                    .src_nbytes = chunk->nbytes};
-    hr_status status = hr__chain_leaves(chain, kernels, &d, &leaves, err);
-    if (status == HR_OK) {
-        status = hr__slab_add_leaves(slab, chunk, kernels, &leaves, offset, err);
-    }
-    if (status == HR_OK) {
-        atomic_fetch_add(&run->decoded_nbytes, chain->decoded.nbytes);
-        atomic_fetch_add(&run->ndecoded_device, 1);
-        if (hr__slab_nvcomp_takes_any(slab, &leaves)) {
-            atomic_fetch_add(&run->ndecoded_nvcomp, 1);
-        }
-    }
-    w->leaves = leaves.leaves;
+/* Leaves of a chunk, in the worker's memory until the next. */
+static hr_status describe(const hr__run *run, hr__worker *w, const hr__chunk *chunk,
+                          const hr__kernel_chain *kernels, const uint8_t *src,
+                          hr__leaves *leaves, hr_error *err) {
+    const hr__decode d = {.worker = w,
+                          .skip_checksums = run->skip_checksums,
+                          .src = src,
+                          .src_nbytes = chunk->nbytes};
+    *leaves = (hr__leaves){
+        .allocator = w->allocator, .leaves = w->leaves, .zstd_blocks = w->zstd_blocks};
+    hr_status status =
+        hr__chain_leaves(&chunk->object->array->chain, kernels, &d, leaves, err);
+    w->leaves = leaves->leaves;
+    w->zstd_blocks = leaves->zstd_blocks;
     return status;
 }
 
-/* Chunks that turned out to be for the host, once their slab is closed: no slab may be
- * held while another is opened. */
-static void deliver_left(hr__run *run, hr__worker *w, const hr__range *range) {
+static hr_status add_described(hr__run *run, hr__slab *slab, const hr__chunk *chunk,
+                               const hr__kernel_chain *kernels, const hr__leaves *leaves,
+                               uint64_t offset, hr_error *err) {
+    HR__TRY(hr__slab_add_leaves(slab, chunk, kernels, leaves, offset, err));
+    atomic_fetch_add(&run->decoded_nbytes, chunk->object->array->chain.decoded.nbytes);
+    atomic_fetch_add(&run->ndecoded_device, 1);
+    if (hr__slab_nvcomp_takes_any(slab, leaves)) {
+        atomic_fetch_add(&run->ndecoded_nvcomp, 1);
+    }
+    return HR_OK;
+}
+
+/* HR_ERR_UNSUPPORTED: not here; chunk->needs_room says whether in another slab. */
+static hr_status add_encoded(hr__run *run, hr__worker *w, hr__slab *slab,
+                             hr__chunk *chunk, const hr__kernel_chain *kernels,
+                             uint64_t offset, hr_error *err) {
+    hr__leaves leaves;
+    HR__TRY(describe(run, w, chunk, kernels, slab->slot->payload.pinned + offset, &leaves,
+                     err));
+    chunk->needs_room = !hr__slab_fits(slab, kernels, &leaves);
+    return chunk->needs_room
+               ? hr__fail(err, HR_ERR_UNSUPPORTED, "no scratch left in the slab")
+               : add_described(run, slab, chunk, kernels, &leaves, offset, err);
+}
+
+/* A chunk in a slab that has all the scratch that it asks for. */
+static hr_status add_with_room(hr__run *run, hr__worker *w, const hr__chunk *chunk,
+                               const hr__kernel_chain *kernels, const uint8_t *src,
+                               hr__ring *ring, hr_error *err) {
+    hr__leaves leaves;
+    HR__TRY(describe(run, w, chunk, kernels, src, &leaves, err));
+    const hr__need need = {.payload = hr__slab_room(chunk->nbytes) +
+                                      hr__slab_lists_room(run, ring, chunk),
+                           .scratch = hr__slab_whole_need(kernels, &leaves)};
+    if (!hr__ring_allows(ring, need)) {
+        return hr__fail(err, HR_ERR_UNSUPPORTED,
+                        "kernels need %" PRIu64 " bytes of device scratch for it, the "
+                        "context allows %" PRIu64,
+                        need.scratch, ring->device_budget);
+    }
+    hr__slab *slab = NULL;
+    uint64_t offset;
+    HR__TRY(hr__slab_open(run, ring, need, &slab, err));
+    memcpy(hr__slab_reserve(slab, chunk->nbytes, &offset), src, chunk->nbytes);
+    hr_status status = add_described(run, slab, chunk, kernels, &leaves, offset, err);
+    hr__slab_close(slab);
+    return status;
+}
+
+/* Strict says why no kernel takes a chunk. */
+static hr_status refuse(const hr__run *run, hr_error *err) {
+    if (!run->strict) {
+        return HR_ERR_UNSUPPORTED;
+    }
+    const hr_error why = *err;
+    (void)hr__fail(err, HR_ERR_STRICT,
+                   "strict: the chunk would be decoded on the host (%s)", why.message);
+    hr__error_add_codec(err, why.codec);
+    return HR_ERR_STRICT;
+}
+
+static hr_status deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
+                         const hr__kernel_chain *kernels, const uint8_t *src,
+                         hr__ring *ring, hr_error *err) {
+    if (chunk->needs_room) {
+        hr_status status = add_with_room(run, w, chunk, kernels, src, ring, err);
+        status = status == HR_ERR_UNSUPPORTED ? refuse(run, err) : status;
+        if (status != HR_ERR_UNSUPPORTED) {
+            return status;
+        }
+    }
+    return hr__run_deliver(run, w, chunk, &chunk->object->array->chain, src, err);
+}
+
+/* Chunks for the host or another slab, once theirs is closed: no slab may be held while
+ * another is opened. */
+static void deliver_left(hr__run *run, hr__worker *w, const hr__kernel_chain *kernels,
+                         const hr__range *range, hr__ring *ring) {
     for (const hr__chunk *c = range->chunks; c != NULL; c = c->next) {
         hr_error err = HR_ERROR_INIT;
         const uint8_t *src = w->read.data + (c->offset - range->offset);
-        if (c->is_for_host &&
-            hr__run_deliver(run, w, c, &c->object->array->chain, src, &err) != HR_OK) {
+        if (c->is_left && deliver(run, w, c, kernels, src, ring, &err) != HR_OK) {
             hr__run_report(run, c, &err);
         }
     }
@@ -176,8 +254,8 @@ static hr_status read_into_slab(hr__run *run, hr__object *object,
     return status;
 }
 
-/* Each chunk of a range whose bytes are in the slab. Returns whether some are left for
- * the host; their bytes are in w->read then. */
+/* Each chunk of a range whose bytes are in the slab. Returns whether some are left; their
+ * bytes are in w->read then. */
 static bool add_range(hr__run *run, hr__worker *w, hr__slab *slab, uint64_t offset,
                       const hr__kernel_chain *kernels, const hr__range *range) {
     bool any_left = false;
@@ -189,13 +267,16 @@ static bool add_range(hr__run *run, hr__worker *w, hr__slab *slab, uint64_t offs
         if (status == HR_OK) {
             status = add_encoded(run, w, slab, c, kernels, at, &err);
         }
-        c->is_for_host = status == HR_ERR_UNSUPPORTED;
-        if (c->is_for_host && !any_left) {
+        if (status == HR_ERR_UNSUPPORTED && !c->needs_room) {
+            status = refuse(run, &err);
+        }
+        c->is_left = status == HR_ERR_UNSUPPORTED;
+        if (c->is_left && !any_left) {
             const uint8_t *bytes = slab->slot->payload.pinned + offset;
             status = save_range(w, bytes, range->nbytes, &err);
-            c->is_for_host = any_left = status == HR_OK;
+            c->is_left = any_left = status == HR_OK;
         }
-        if (status != HR_OK && !c->is_for_host) {
+        if (status != HR_OK && !c->is_left) {
             hr__run_report(run, c, &err);
         }
     }
@@ -216,6 +297,6 @@ void hr__run_range_to_device(hr__run *run, hr__worker *w, hr__object *object,
     bool any_left = add_range(run, w, slab, offset, kernels, range);
     hr__slab_close(slab);
     if (any_left) {
-        deliver_left(run, w, range);
+        deliver_left(run, w, kernels, range, ring);
     }
 }

@@ -48,7 +48,8 @@ typedef struct hr__chunk {
                       straight into a contiguous destination */
     /* Filled when the indexes on the way are known: */
     bool is_missing;
-    bool is_for_host;        /* no kernel decodes it, says its own header */
+    bool is_left;            /* not in the slab that its bytes were read into, … */
+    bool needs_room;         /* … for want of scratch; else no kernel decodes it */
     uint64_t offset, nbytes; /* in the object; nbytes = UINT64_MAX: all of it */
 } hr__chunk;
 

@@ -22,7 +22,7 @@ typedef struct sweep {
 
 static const char *const names[] = {"lz4", "lz4hc", "blosclz", "snappy", "zlib", "zstd"};
 /* Those whose streams have a kernel: never refused, so never left to the host. */
-static const char *const on_devices[] = {"lz4", "lz4hc", "blosclz", "snappy"};
+static const char *const on_devices[] = {"lz4", "lz4hc", "blosclz", "snappy", "zstd"};
 static const uint32_t typesizes[] = {1,  2,  3,  4,  5,  6,  7,  8,   9,   10,
                                      11, 12, 13, 14, 15, 16, 17, 255, 256, 300};
 static const size_t blocksizes[] = {0, 128, 1024, 4096};

@@ -120,6 +120,29 @@ static void add_frames(zstd_batch *b) {
     free(all);
 }
 
+/* Frames of every length around the checksum's stripes, with right ones and wrong ones.
+ */
+static void add_checksums(zstd_batch *b) {
+    for (uint32_t n = 0; n < 140; n++) {
+        uint8_t raw[140], *stream;
+        lz4_fill(n % LZ4_NKINDS, raw, n, &b->random);
+        uint32_t made =
+            compress(raw, n, &(settings){.level = 1, .checksum = true}, &stream);
+        zstd_batch_add(b, stream, made, n, false);
+        stream[made - 1 - n % 4] ^= (uint8_t)(1U << n % 8);
+        zstd_batch_add(b, stream, made, n, false);
+        free(stream);
+    }
+}
+
+/* Two frames whose sizes are wrong each, but right together. */
+static void add_wrong_sizes(zstd_batch *b) {
+    static const uint8_t frames[] = {0x28, 0xB5, 0x2F, 0xFD, 0x20, 3,    0x11, 0,
+                                     0,    'a',  'b',  0x28, 0xB5, 0x2F, 0xFD, 0x20,
+                                     1,    0x11, 0,    0,    'c',  'd'};
+    zstd_batch_add(b, frames, sizeof frames, 4, false);
+}
+
 /* Blocks of sequences that ask for offsets in every way: by libzstd's own encoder of
  * sequences. */
 static void add_sequences(zstd_batch *b) {
@@ -196,7 +219,8 @@ static void add_mutants(zstd_batch *b, uint64_t nmutants) {
         uint64_t *r = &b->random;
         uint32_t nbytes = 64 + (uint32_t)random_below(r, i % 16 == 0 ? 30000 : 3000);
         settings s = {.level = (int)random_below(r, 12),
-                      .no_size = random_below(r, 2) != 0};
+                      .no_size = random_below(r, 2) != 0,
+                      .checksum = random_below(r, 4) == 0};
         uint8_t *raw = must_malloc(nbytes), *stream;
         lz4_fill((uint32_t)random_below(r, LZ4_NKINDS), raw, nbytes, r);
         uint32_t n = compress(raw, nbytes, &s, &stream);
@@ -246,6 +270,8 @@ int main(int argc, char **argv) {
     add_levels(b);
     add_settings(b);
     add_frames(b);
+    add_checksums(b);
+    add_wrong_sizes(b);
     add_sequences(b);
     zstd_batch_run(b);
     uint64_t nstricter = b->nstricter;

@@ -8,7 +8,8 @@
 #include <zstd.h>
 
 #include "codec/codec.h"
-#include "cuda/kernel_abi.h"
+#include "device/kzstd.h"
+#include "exec/slab_zstd.h"
 #include "kern/decode_batch.h"
 #include "kern/random.h"
 
@@ -70,10 +71,9 @@ void zstd_batch_add(zstd_batch *b, const uint8_t *src, uint32_t src_nbytes,
 
 /* Everything that goes up beside streams: one allocation, zeros first. */
 typedef struct tables {
-    uint64_t status, counter, results, nzeros, tasks, firsts, blocks, literals, sequences;
-    uint64_t nbytes;
+    uint64_t status, kernel_zeros, nzeros, kernel, nbytes;
     uint8_t *host;
-    uint32_t nwith_literals, nwith_sequences;
+    hr_k_zstd params;
 } tables;
 
 static uint64_t place(tables *t, uint64_t nbytes) {
@@ -82,82 +82,25 @@ static uint64_t place(tables *t, uint64_t nbytes) {
     return at;
 }
 
-static void lay_out(const zstd_batch *b, tables *t) {
-    *t = (tables){0};
-    t->status = place(t, b->ncases * sizeof(uint64_t));
-    t->counter = place(t, sizeof(uint32_t));
-    t->results = place(t, b->nblocks * sizeof(hr_k_zstd_result));
-    t->nzeros = t->nbytes;
-    t->tasks = place(t, b->ncases * sizeof(hr_k_task));
-    t->firsts = place(t, (b->ncases + 1) * sizeof(uint32_t));
-    t->blocks = place(t, b->nblocks * sizeof(hr_k_zstd_block));
-    t->literals = place(t, b->nblocks * sizeof(uint32_t));
-    t->sequences = place(t, b->nblocks * sizeof(uint32_t));
-    t->host = must_malloc(t->nbytes);
-    memset(t->host, 0, t->nbytes);
-}
-
-static bool needs_literals(const hr__zstd_block *b) {
-    return b->kind == HR__ZSTD_CODED && b->literals_kind != HR__ZSTD_RAW;
-}
-
-static uint64_t scratch_nbytes(const hr__zstd_block *b) {
-    return b->nsequences * sizeof(uint64_t) +
-           (needs_literals(b) ? (b->nliterals + 7) / 8 * UINT64_C(8) : 0);
-}
-
-static hr_k_zstd_block block_for(const hr__zstd_block *b, uint32_t stream,
-                                 hr__devptr scratch) {
-    hr_k_zstd_block k = {.stream = stream,
-                         .at = b->at,
-                         .begins_frame = b->begins_frame,
-                         .max_nbytes = b->max_nbytes,
-                         .kind = (uint32_t)b->kind,
-                         .literals_kind = (uint32_t)b->literals_kind,
-                         .literals = b->literals,
-                         .literals_nbytes = b->literals_nbytes,
-                         .nliterals = b->nliterals,
-                         .nstreams = b->nstreams,
-                         .tree = b->tree,
-                         .nsequences = b->nsequences,
-                         .sequences = b->sequences,
-                         .sequences_nbytes = b->sequences_nbytes,
-                         .made_sequences = scratch,
-                         .made_literals = scratch + b->nsequences * sizeof(uint64_t)};
-    for (int code = 0; code < HR__ZSTD_NCODES; code++) {
-        k.table_kinds[code] = (uint32_t)b->tables[code].kind;
-        k.tables[code] = b->tables[code].at;
-    }
-    return k;
-}
-
 /* The blocks of case i, from number `first` on. */
-static uint32_t add_blocks(zstd_batch *b, tables *t, uint32_t i, uint32_t first) {
+static void add_blocks(zstd_batch *b, uint32_t i, hr_k_zstd_block *out) {
     zstd_case *c = &b->cases[i];
     const hr__zstd_block *blocks = c->walked.blocks.items;
-    uint64_t scratch = 0;
+    uint64_t nbytes = 0;
     for (size_t k = 0; k < c->walked.blocks.n; k++) {
-        scratch += scratch_nbytes(&blocks[k]);
+        nbytes +=
+            hr__zstd_sequences_room(&blocks[k]) + hr__zstd_literals_room(&blocks[k]);
     }
-    c->scratch = runner_alloc(b->runner, scratch + 8);
-    scratch = c->scratch;
-    for (size_t k = 0; k < c->walked.blocks.n; k++, first++) {
-        ((hr_k_zstd_block *)(void *)(t->host + t->blocks))[first] =
-            block_for(&blocks[k], i, scratch);
-        scratch += scratch_nbytes(&blocks[k]);
-        if (needs_literals(&blocks[k])) {
-            ((uint32_t *)(void *)(t->host + t->literals))[t->nwith_literals++] = first;
-        }
-        if (blocks[k].nsequences > 0) {
-            ((uint32_t *)(void *)(t->host + t->sequences))[t->nwith_sequences++] = first;
-        }
+    c->scratch = runner_alloc(b->runner, nbytes + 16);
+    hr__devptr scratch = (c->scratch + 15) / 16 * 16;
+    for (size_t k = 0; k < c->walked.blocks.n; k++) {
+        out[k] = hr__slab_zstd_block(&blocks[k], &scratch);
     }
-    return first;
 }
 
-static void place_cases(zstd_batch *b, tables *t) {
+static void place_cases(zstd_batch *b, hr__kzstd_stream *streams,
+                        hr_k_zstd_block *blocks) {
     uint32_t first = 0;
-    uint32_t *firsts = (uint32_t *)(void *)(t->host + t->firsts);
     for (uint32_t i = 0; i < b->ncases; i++) {
         zstd_case *c = &b->cases[i];
         uint64_t shift = random_below(&b->random, ALIGNMENTS);
@@ -166,17 +109,43 @@ static void place_cases(zstd_batch *b, tables *t) {
         if (c->src_nbytes > 0) {
             runner_upload(b->runner, c->device_src + shift, c->src, c->src_nbytes);
         }
-        uint64_t at = GUARD + random_below(&b->random, ALIGNMENTS);
-        ((hr_k_task *)(void *)(t->host + t->tasks))[i] =
-            (hr_k_task){.src = c->device_src + shift,
-                        .dst = c->device_dst + at,
-                        .src_nbytes = c->src_nbytes,
-                        .dst_nbytes = c->dst_nbytes,
-                        .status_index = i};
-        firsts[i] = first;
-        first = add_blocks(b, t, i, first);
+        c->dst_at = GUARD + random_below(&b->random, ALIGNMENTS);
+        streams[i] = (hr__kzstd_stream){.task = {.src = c->device_src + shift,
+                                                 .dst = c->device_dst + c->dst_at,
+                                                 .src_nbytes = c->src_nbytes,
+                                                 .dst_nbytes = c->dst_nbytes,
+                                                 .status_index = i},
+                                        .first_block = first,
+                                        .nblocks = (uint32_t)c->walked.blocks.n};
+        add_blocks(b, i, blocks + first);
+        first += streams[i].nblocks;
     }
-    firsts[b->ncases] = first;
+}
+
+static hr__devptr make_tables(zstd_batch *b, tables *t) {
+    hr__kzstd_stream *streams = must_malloc(b->ncases * sizeof *streams);
+    hr_k_zstd_block *blocks = must_malloc((b->nblocks + 1) * sizeof *blocks);
+    place_cases(b, streams, blocks);
+    const hr__kzstd_batch batch = {.streams = streams,
+                                   .blocks = blocks,
+                                   .nstreams = b->ncases,
+                                   .nblocks = b->nblocks};
+    hr__kzstd_tables kernel;
+    hr__kzstd_lay_out(&batch, &kernel);
+    *t = (tables){0};
+    t->status = place(t, b->ncases * sizeof(uint64_t));
+    t->kernel_zeros = place(t, kernel.zeros_nbytes);
+    t->nzeros = t->nbytes;
+    t->kernel = place(t, kernel.nbytes);
+    t->host = must_malloc(t->nbytes);
+    memset(t->host, 0, t->nbytes);
+    hr__devptr memory = runner_alloc(b->runner, t->nbytes);
+    hr__kzstd_fill(&batch, &kernel, t->host + t->kernel, memory + t->kernel,
+                   memory + t->kernel_zeros, &t->params);
+    t->params.streams.status = memory + t->status;
+    free(streams);
+    free(blocks);
+    return memory;
 }
 
 /* One case after a run; `got` is its whole allocation. */
@@ -211,22 +180,10 @@ static void compare(zstd_batch *b, const zstd_case *c, uint64_t at, uint64_t sta
 }
 
 /* Returns what the cases' outputs hold then, one after the other. */
-static uint8_t *run_team(zstd_batch *b, const tables *t, hr__devptr device, uint32_t team,
+static uint8_t *run_team(zstd_batch *b, tables *t, hr__devptr device, uint32_t team,
                          uint8_t pattern, uint64_t *nbytes) {
-    const hr_k_task *tasks = (const hr_k_task *)(void *)(t->host + t->tasks);
-    hr_k_zstd params = {.streams = {.tasks = device + t->tasks,
-                                    .counter = device + t->counter,
-                                    .status = device + t->status,
-                                    .ntasks = b->ncases,
-                                    .team = team},
-                        .first_blocks = device + t->firsts,
-                        .blocks = device + t->blocks,
-                        .results = device + t->results,
-                        .with_literals = device + t->literals,
-                        .with_sequences = device + t->sequences,
-                        .nwith_literals = t->nwith_literals,
-                        .nwith_sequences = t->nwith_sequences};
     uint64_t total = 0, at = 0;
+    t->params.streams.team = team;
     for (uint32_t i = 0; i < b->ncases; i++) {
         total += ALIGNMENTS + 2 * GUARD + (uint64_t)b->cases[i].dst_nbytes;
     }
@@ -237,7 +194,7 @@ static uint8_t *run_team(zstd_batch *b, const tables *t, hr__devptr device, uint
         runner_upload(b->runner, b->cases[i].device_dst, got, n);
     }
     runner_upload(b->runner, device, t->host, t->nbytes);
-    runner_launch(b->runner, HR__KERNEL_ZSTD, &params);
+    runner_launch(b->runner, HR__KERNEL_ZSTD, &t->params);
     runner_download(b->runner, status, device, t->nzeros);
     for (uint32_t i = 0; i < b->ncases; i++) {
         zstd_case *c = &b->cases[i];
@@ -245,10 +202,9 @@ static uint8_t *run_team(zstd_batch *b, const tables *t, hr__devptr device, uint
         runner_download(b->runner, got + at, c->device_dst, n);
         uint64_t word;
         memcpy(&word, status + t->status + i * sizeof word, sizeof word);
-        compare(b, c, tasks[i].dst - c->device_dst, word, got + at, pattern);
-        memset(got + at, 0, tasks[i].dst - c->device_dst); /* guards differ by pattern */
-        memset(got + at + (tasks[i].dst - c->device_dst) + c->dst_nbytes, 0,
-               n - (tasks[i].dst - c->device_dst) - c->dst_nbytes);
+        compare(b, c, c->dst_at, word, got + at, pattern);
+        memset(got + at, 0, c->dst_at); /* guards differ by pattern */
+        memset(got + at + c->dst_at + c->dst_nbytes, 0, n - c->dst_at - c->dst_nbytes);
         at += n;
     }
     free(status);
@@ -261,9 +217,7 @@ void zstd_batch_run(zstd_batch *b) {
         return;
     }
     tables t;
-    lay_out(b, &t);
-    place_cases(b, &t);
-    hr__devptr device = runner_alloc(b->runner, t.nbytes);
+    hr__devptr device = make_tables(b, &t);
     for (uint32_t team = 0; team < HR_K_ZSTD_NTEAMS; team++) {
         uint64_t nbytes;
         uint8_t *one = run_team(b, &t, device, team, 0xAA, &nbytes);

@@ -16,6 +16,7 @@ typedef struct zstd_case {
     bool is_mutant; /* libzstd may take it where the format is broken */
     hr__zstd_stream walked;
     hr__devptr device_src, device_dst, scratch;
+    uint64_t dst_at; /* of the output in device_dst */
 } zstd_case;
 
 #define ZSTD_BATCH_CAPACITY 256

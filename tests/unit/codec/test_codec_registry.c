@@ -77,9 +77,16 @@ static void assert_on_cuda(const char *name, bool want) {
 static void the_public_list_says_what_kernels_decode(void **state) {
     (void)state;
     bool has_kernels = hr__cuda_kernels_serve(99, 0); /* by PTX, if there are any */
-    static const char *const with[] = {"lz4",       "blosc",  "shuffle",
-                                       "bytes",     "crc32c", "fixedscaleoffset",
-                                       "transpose", "delta",  "sharding_indexed"};
+    static const char *const with[] = {"zstd",
+                                       "lz4",
+                                       "blosc",
+                                       "shuffle",
+                                       "bytes",
+                                       "crc32c",
+                                       "fixedscaleoffset",
+                                       "transpose",
+                                       "delta",
+                                       "sharding_indexed"};
     static const char *const without[] = {"bz2", "lzma", "zfpy"};
     for (size_t i = 0; i < sizeof with / sizeof *with; i++) {
         assert_on_cuda(with[i], has_kernels);

@@ -1,0 +1,213 @@
+/* zstd chunks read by kernels, through the whole library. SPDX-License-Identifier: Apache-2.0
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <zstd.h>
+
+#include "fixture.h"
+
+#define CHUNK_NBYTES 300000
+#define NCHUNKS 6
+
+typedef struct world {
+    hr_context *context;
+    hr_store *store;
+    uint8_t *raw, *got; /* NCHUNKS chunks */
+    hr_error err;
+} world;
+
+static bool has_simt(void) {
+    hr_device_info info = HR_DEVICE_INFO_INIT;
+    return hr_device_describe((hr_device){HR_DEVICE_SIMT, 0}, &info, NULL) == HR_OK;
+}
+
+/* Words of 8 bytes in an order by chance: a sequence each. */
+static void fill(uint8_t *raw, size_t n) {
+    uint64_t random = 7, word = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i % 8 == 0) {
+            random = random * 6364136223846793005U + 1442695040888963407U;
+            word = ((random >> 56) + 1) * 0x9E3779B97F4A7C15U;
+        }
+        raw[i] = (uint8_t)(word >> (8 * (i % 8)));
+    }
+}
+
+static void put_chunk(world *w, int i, const void *bytes, size_t n) {
+    char key[16];
+    (void)snprintf(key, sizeof key, "a/%d", i);
+    put(w->store, key, bytes, n);
+}
+
+/* Chunks of level 3, with a checksum. */
+static void put_array(world *w, uint64_t device_scratch_nbytes) {
+    char meta[256];
+    (void)snprintf(meta, sizeof meta,
+                   "{\"zarr_format\":2,\"shape\":[%d],\"chunks\":[%d],\"dtype\":\"|u1\","
+                   "\"compressor\":{\"id\":\"zstd\",\"level\":3},\"filters\":null,"
+                   "\"fill_value\":0,\"order\":\"C\"}",
+                   NCHUNKS * CHUNK_NBYTES, CHUNK_NBYTES);
+    hr_context_options options = HR_CONTEXT_OPTIONS_INIT;
+    options.nthreads = 2;
+    options.device_scratch_nbytes = device_scratch_nbytes;
+    *w = (world){.err = HR_ERROR_INIT};
+    assert_int_equal(hr_context_create(&options, &w->context, &w->err), HR_OK);
+    assert_int_equal(hr_store_create_memory(w->context, &w->store, &w->err), HR_OK);
+    put(w->store, "a/.zarray", meta, strlen(meta));
+    w->raw = malloc((size_t)NCHUNKS * CHUNK_NBYTES);
+    w->got = malloc((size_t)NCHUNKS * CHUNK_NBYTES);
+    uint8_t *encoded = malloc(ZSTD_compressBound(CHUNK_NBYTES));
+    assert_true(w->raw != NULL && w->got != NULL && encoded != NULL);
+    fill(w->raw, (size_t)NCHUNKS * CHUNK_NBYTES);
+    ZSTD_CCtx *c = ZSTD_createCCtx();
+    (void)ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1);
+    for (int i = 0; i < NCHUNKS; i++) {
+        size_t n = ZSTD_compress2(c, encoded, ZSTD_compressBound(CHUNK_NBYTES),
+                                  w->raw + (size_t)i * CHUNK_NBYTES, CHUNK_NBYTES);
+        assert_false(ZSTD_isError(n));
+        put_chunk(w, i, encoded, n);
+    }
+    ZSTD_freeCCtx(c);
+    free(encoded);
+}
+
+static hr_status read_array(world *w, bool strict, bool skip_checksums,
+                            hr_batch_stats *stats) {
+    static const int64_t shape[] = {NCHUNKS * CHUNK_NBYTES};
+    hr_node *node = NULL;
+    hr_batch *batch = NULL;
+    hr_request r = HR_REQUEST_INIT;
+    assert_int_equal(hr_open_store(w->store, "a", NULL, &node, &w->err), HR_OK);
+    r.array = node;
+    r.dst = (hr_tensor){.data = w->got,
+                        .device = {.type = HR_DEVICE_SIMT},
+                        .dtype = {.kind = HR_KIND_UINT, .itemsize = 1},
+                        .ndim = 1,
+                        .shape = shape};
+    memset(w->got, 0xA5, (size_t)NCHUNKS * CHUNK_NBYTES);
+    hr_read_options options = HR_READ_OPTIONS_INIT;
+    options.strict = strict;
+    options.skip_checksums = skip_checksums;
+    assert_int_equal(hr_read_submit(w->context, &r, 1, NULL, &options, &batch, &w->err),
+                     HR_OK);
+    hr_status status = hr_batch_wait(batch, -1, &w->err);
+    *stats = HR_BATCH_STATS_INIT;
+    assert_int_equal(hr_batch_get_stats(batch, stats, NULL), HR_OK);
+    hr_batch_unref(batch);
+    hr_node_unref(node);
+    return status;
+}
+
+static void assert_exact(const world *w) {
+    assert_memory_equal(w->got, w->raw, (size_t)NCHUNKS * CHUNK_NBYTES);
+}
+
+static void close_world(world *w) {
+    free(w->raw);
+    free(w->got);
+    hr_store_unref(w->store);
+    hr_context_unref(w->context);
+}
+
+static void strict_reads_are_exact_with_any_scratch_that_suffices(void **state) {
+    (void)state;
+    static const uint64_t budgets[] = {UINT64_C(2) << 20, UINT64_C(8) << 20,
+                                       UINT64_C(64) << 20};
+    if (!has_simt()) {
+        skip();
+    }
+    for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++) {
+        world w;
+        hr_batch_stats stats;
+        put_array(&w, budgets[i]);
+        hr_status status = read_array(&w, true, false, &stats);
+        assert_string_equal(w.err.message, "");
+        assert_int_equal(status, HR_OK);
+        assert_int_equal(stats.ndecoded_device, NCHUNKS);
+        assert_exact(&w);
+        close_world(&w);
+    }
+}
+
+static void without_scratch_the_host_decodes_and_strict_says_why(void **state) {
+    (void)state;
+    if (!has_simt()) {
+        skip();
+    }
+    world w;
+    hr_batch_stats stats;
+    put_array(&w, 480000); /* a chunk fits, its sequences beside it do not */
+    hr_status status = read_array(&w, false, false, &stats);
+    assert_string_equal(w.err.message, "");
+    assert_int_equal(status, HR_OK);
+    assert_int_equal(stats.ndecoded_cpu, NCHUNKS);
+    assert_exact(&w);
+    assert_int_equal(read_array(&w, true, false, &stats), HR_ERR_STRICT);
+    assert_non_null(strstr(w.err.message, "bytes of device scratch"));
+    close_world(&w);
+}
+
+/* The last chunk with a byte of its checksum changed. */
+static void spoil_checksum(world *w) {
+    uint8_t *encoded = malloc(ZSTD_compressBound(CHUNK_NBYTES));
+    assert_non_null(encoded);
+    ZSTD_CCtx *c = ZSTD_createCCtx();
+    (void)ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1);
+    size_t n =
+        ZSTD_compress2(c, encoded, ZSTD_compressBound(CHUNK_NBYTES),
+                       w->raw + (size_t)(NCHUNKS - 1) * CHUNK_NBYTES, CHUNK_NBYTES);
+    encoded[n - 1] ^= 1;
+    put_chunk(w, NCHUNKS - 1, encoded, n);
+    ZSTD_freeCCtx(c);
+    free(encoded);
+}
+
+static void checksums_are_verified_unless_they_are_to_be_skipped(void **state) {
+    (void)state;
+    if (!has_simt()) {
+        skip();
+    }
+    world w;
+    hr_batch_stats stats;
+    put_array(&w, UINT64_C(64) << 20);
+    spoil_checksum(&w);
+    assert_int_equal(read_array(&w, true, false, &stats), HR_ERR_CHECKSUM);
+    assert_string_equal(w.err.codec, "zstd");
+    assert_non_null(strstr(w.err.key, "5"));
+    assert_int_equal(read_array(&w, true, true, &stats), HR_OK);
+    assert_exact(&w);
+    close_world(&w);
+}
+
+static void dictionaries_are_refused_by_name(void **state) {
+    (void)state;
+    static const uint8_t frame[] = {0x28, 0xB5, 0x2F, 0xFD, 0x21, 77, 1, 0x09, 0, 0, 'x'};
+    if (!has_simt()) {
+        skip();
+    }
+    world w;
+    hr_batch_stats stats;
+    put_array(&w, UINT64_C(64) << 20);
+    put_chunk(&w, 2, frame, sizeof frame);
+    assert_int_equal(read_array(&w, true, false, &stats), HR_ERR_STRICT);
+    assert_non_null(strstr(w.err.message, "needs dictionary 77"));
+    assert_int_equal(read_array(&w, false, false, &stats), HR_ERR_UNSUPPORTED);
+    assert_non_null(strstr(w.err.message, "dictionary"));
+    close_world(&w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(strict_reads_are_exact_with_any_scratch_that_suffices),
+        cmocka_unit_test(without_scratch_the_host_decodes_and_strict_says_why),
+        cmocka_unit_test(checksums_are_verified_unless_they_are_to_be_skipped),
+        cmocka_unit_test(dictionaries_are_refused_by_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
