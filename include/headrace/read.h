@@ -133,6 +133,13 @@ HR_API HR_NODISCARD hr_status hr_batch_wait(hr_batch *batch, int64_t timeout_ns,
                                             hr_error *err);
 /* 1 when done, 0 when not. In a forked child: 1. */
 HR_API int hr_batch_poll(hr_batch *batch);
+/* Have fn(user) called once, when the batch is done (by then hr_batch_poll says so), from
+ * whichever thread finishes it; at once, from this one, if it is done. The last
+ * hr_batch_unref returns after the call. fn may not release the batch, and should only
+ * pass the news on: a thread of the pool waits for it. HR_ERR_ARGUMENT for a second
+ * callback, HR_ERR_FORKED in a forked child. Any thread. */
+HR_API HR_NODISCARD hr_status hr_batch_on_done(hr_batch *batch, void (*fn)(void *user),
+                                               void *user, hr_error *err);
 /* Stop early: chunks not yet begun are dropped; those requests get HR_ERR_CANCELLED.
  * Returns at once; wait for the batch before touching the destinations. */
 HR_API void hr_batch_cancel(hr_batch *batch);

@@ -139,6 +139,17 @@ int hr_batch_poll(hr_batch *batch) {
     return batch == NULL || is_forked(batch) || atomic_load(&batch->run.done);
 }
 
+hr_status hr_batch_on_done(hr_batch *batch, void (*fn)(void *user), void *user,
+                           hr_error *err) {
+    if (batch == NULL || fn == NULL) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "batch or fn is NULL");
+    }
+    if (is_forked(batch)) {
+        return hr__fail(err, HR_ERR_FORKED, "the batch belongs to the parent process");
+    }
+    return hr__run_on_done(&batch->run, fn, user, err);
+}
+
 void hr_batch_cancel(hr_batch *batch) {
     if (batch != NULL) {
         hr__run_cancel(&batch->run);

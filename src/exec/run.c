@@ -45,8 +45,13 @@ static void complete(hr__run *run) {
     }
     pthread_mutex_lock(&run->lock);
     atomic_store(&run->done, true);
+    void (*on_done)(void *user) = run->on_done;
+    void *user = run->on_done_user;
     pthread_cond_broadcast(&run->changed);
     pthread_mutex_unlock(&run->lock);
+    if (on_done != NULL) { /* the job is retired after this returns */
+        on_done(user);
+    }
 }
 
 /* One piece of work: a range if there is one, so that few objects are open at a time,
@@ -298,6 +303,25 @@ hr_status hr__run_wait(hr__run *run, int64_t timeout_ns, hr_error *err) {
             hr__error_copy(err, &run->targets[i].error);
             return status;
         }
+    }
+    return HR_OK;
+}
+
+hr_status hr__run_on_done(hr__run *run, void (*fn)(void *user), void *user,
+                          hr_error *err) {
+    pthread_mutex_lock(&run->lock);
+    bool is_second = run->on_done != NULL;
+    if (!is_second) {
+        run->on_done = fn;
+        run->on_done_user = user;
+    }
+    bool done = atomic_load(&run->done); /* set under the lock, or before the run began */
+    pthread_mutex_unlock(&run->lock);
+    if (is_second) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "the batch has a callback already");
+    }
+    if (done) {
+        fn(user);
     }
     return HR_OK;
 }

@@ -68,6 +68,8 @@ typedef struct hr__run {
     struct hr__slab *slabs; /* open ones that nobody holds */
     uint64_t slab_nbytes;   /* full from here on */
     atomic_bool cancelled, done;
+    void (*on_done)(void *user); /* guarded by the lock, like its user */
+    void *on_done_user;
 
     atomic_uint_fast64_t nmissing, nreads, read_nbytes, decoded_nbytes, copied_nbytes;
     atomic_uint_fast64_t ndecoded_cpu, ndecoded_device, ndecoded_nvcomp;
@@ -81,6 +83,9 @@ void hr__run_worker_destroy(void *user, void *worker);
 /* Starts a run whose plan and targets are filled in. */
 hr_status hr__run_start(hr__run *run, void *stream, hr_error *err);
 hr_status hr__run_wait(hr__run *run, int64_t timeout_ns, hr_error *err);
+/* Call fn once the run is done, or now. HR_ERR_ARGUMENT for a second one. */
+hr_status hr__run_on_done(hr__run *run, void (*fn)(void *user), void *user,
+                          hr_error *err);
 void hr__run_cancel(hr__run *run);
 /* Cancel, wait, take the run out of the pool. The arena and the heap are the caller's. */
 void hr__run_finish(hr__run *run);
