@@ -38,7 +38,8 @@ setup-test:
 	scripts/setup.sh base test
 
 build-tests: setup-test
-	cmake -S . -B $(BUILD) -G Ninja -DHR_TESTS=ON -DHR_SIMT=ON $(CMAKE_FLAGS)
+	cmake -S . -B $(BUILD) -G Ninja -DHR_TESTS=ON -DHR_SIMT=ON -DHR_PYTHON=ON \
+		-DPython3_EXECUTABLE=$(abspath $(PYTHON)) $(CMAKE_FLAGS)
 	cmake --build $(BUILD) -j $(JOBS)
 
 # Files written by other software, kept outside the repository. Unpacked once.
@@ -56,7 +57,7 @@ corpus-absent:
 # PYTEST_FLAGS: e.g. "-k corpus".
 pytest:
 	HEADRACE_BIN=$(BUILD)/cli/headrace HEADRACE_LIB=$(BUILD)/libheadrace.so \
-	HEADRACE_CORPUS=$(BUILD)/corpus \
+	HEADRACE_CORPUS=$(BUILD)/corpus PYTHONPATH=$(abspath $(BUILD)/python) \
 	$(PYTHON) -m pytest -p no:cacheprovider tests/python -q -rs $(PYTEST_FLAGS)
 
 check: build-tests

@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 base_packages=(build-essential cmake ninja-build pkg-config libzstd-dev liblz4-dev
     libdeflate-dev libsnappy-dev libjson-c-dev liblzma-dev libbz2-dev zlib1g-dev libzfp-dev
     libpng-dev)
-test_packages=(libcmocka-dev libblosc-dev python3-venv clang clang-format clang-tidy xz-utils)
+test_packages=(libcmocka-dev libblosc-dev python3-dev python3-venv clang clang-format clang-tidy xz-utils)
 
 die() {
     printf 'setup: %s\n' "$*" >&2

@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folders=()
-for folder in include src cuda cli examples bench tests fuzz; do
+for folder in include src cuda cli python examples bench tests fuzz; do
     [[ -d $folder ]] && folders+=("$folder")
 done
 find "${folders[@]}" -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) -print0 |

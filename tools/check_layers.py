@@ -96,6 +96,12 @@ def check_user(path):
             yield f'"{name}": only <headrace/…> and headers of the same folder'
 
 
+def check_extension(path):
+    for quoted, name in includes(path):
+        if not quoted and name.endswith("Python.h") and path.name != "ext.h":
+            yield f"<{name}>: by ext.h, which sets the limited API"
+
+
 def main():
     problems = []
 
@@ -113,6 +119,7 @@ def main():
     for folder in PUBLIC_ONLY:
         run(check_user, [p for p in files(folder, ".c", ".h")
                          if str(p.parent.relative_to(ROOT)) not in BELOW])
+    run(check_extension, files("python/ext", ".c", ".h"))
     print("\n".join(problems), end="\n" if problems else "")
     return 1 if problems else 0
 

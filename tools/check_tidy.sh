@@ -2,8 +2,8 @@
 # clang-tidy finds nothing. SPDX-License-Identifier: Apache-2.0
 # usage: tools/check_tidy.sh BUILD_DIR [FILE...]
 #
-# Files default to every C file of the library, the command and the examples that the
-# build compiles. The stamps in BUILD_DIR/tidy let an unchanged file be left out the
+# Files default to every C file of the library, the command, the Python extension and the
+# examples: the build must compile them. The stamps in BUILD_DIR/tidy let an unchanged file be left out the
 # next time: a file is looked at again when it, a header or the settings are newer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,7 +18,7 @@ newest_shared=$(git ls-files -z --cached --others --exclude-standard -- '*.h' .c
 wanted=("$@")
 if [[ ${#wanted[@]} -eq 0 ]]; then
     folders=()
-    for folder in src cli examples; do
+    for folder in src cli python examples; do
         [[ -d $folder ]] && folders+=("$folder")
     done
     mapfile -t wanted < <(find "${folders[@]}" -name '*.c' | sort)

@@ -1,0 +1,309 @@
+/* Batches: submitted reads. SPDX-License-Identifier: Apache-2.0 */
+#include "ext.h"
+
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define SMALL_NBYTES (INT64_C(8) << 20)
+#define SLICE_NS (INT64_C(50) * 1000000) /* between looks for signals */
+
+/* What a request brings: hr_request borrows the packing and its fills. */
+typedef struct request_extra {
+    hr_packing packing;
+    uint8_t fills[HR_MAX_FILLS * 16];
+} request_extra;
+
+/* (scale, offset, fills, nfills, is_unsigned, in_double) */
+static bool read_packing(PyObject *object, request_extra *extra, hr_request *r) {
+    Py_buffer fills;
+    unsigned int nfills;
+    hr_packing *p = &extra->packing;
+    *p = HR_PACKING_INIT;
+    if (!PyArg_ParseTuple(object, "ddy*Ipp", &p->scale, &p->offset, &fills, &nfills,
+                          &p->is_unsigned, &p->in_double)) {
+        return false;
+    }
+    bool ok = fills.len <= (Py_ssize_t)sizeof extra->fills && nfills <= HR_MAX_FILLS;
+    if (ok) {
+        memcpy(extra->fills, fills.buf, (size_t)fills.len);
+    } else {
+        PyErr_Format(PyExc_ValueError, "more than %d fill values", HR_MAX_FILLS);
+    }
+    PyBuffer_Release(&fills);
+    p->fills = extra->fills;
+    p->nfills = nfills;
+    r->packing = p;
+    return ok;
+}
+
+static bool set_dtype(ext_state *state, const ext_node *node, const ext_tensor *t,
+                      hr_dtype *out) {
+    hr_error err = HR_ERROR_INIT;
+    int differs = PyUnicode_Compare(t->dtype_text, node->dtype_text);
+    if (differs == 0 || PyErr_Occurred() != NULL) {
+        *out = node->info.dtype;
+        return differs == 0;
+    }
+    const char *text = PyUnicode_AsUTF8AndSize(t->dtype_text, NULL);
+    if (text == NULL) {
+        return false;
+    }
+    if (hr_dtype_parse(text, out, &err) != HR_OK) {
+        (void)ext_raise(state, &err);
+        return false;
+    }
+    return true;
+}
+
+/* (node, selection, tensor, allow_cast, packing or None) */
+static bool read_request(ext_state *state, PyObject *item, hr_request *r,
+                         request_extra *extra) {
+    PyObject *node, *selection, *tensor, *packing;
+    *r = HR_REQUEST_INIT;
+    if (!PyArg_ParseTuple(item, "OOOpO", &node, &selection, &tensor, &r->allow_cast,
+                          &packing) ||
+        !ext_is(node, state->node, "Node") ||
+        !ext_is(selection, state->selection, "Selection") ||
+        !ext_is(tensor, state->tensor, "Tensor")) {
+        return false;
+    }
+    const ext_tensor *t = (ext_tensor *)tensor;
+    if (t->is_readonly) {
+        PyErr_SetString(PyExc_ValueError, "out is read-only");
+        return false;
+    }
+    if (((ext_node *)node)->info.kind != HR_NODE_ARRAY) {
+        PyErr_SetString(PyExc_TypeError, "a group cannot be read");
+        return false;
+    }
+    r->array = ((ext_node *)node)->node;
+    r->selection = ((ext_selection *)selection)->selection;
+    r->dst = (hr_tensor){.data = t->data,
+                         .device = t->device,
+                         .ndim = t->ndim,
+                         .shape = t->shape,
+                         .strides_nbytes = t->strides};
+    return set_dtype(state, (ext_node *)node, t, &r->dst.dtype) &&
+           (packing == Py_None || read_packing(packing, extra, r));
+}
+
+static int64_t total_nbytes(const hr_request *requests, Py_ssize_t n) {
+    int64_t total = 0;
+    for (Py_ssize_t i = 0; i < n && total <= SMALL_NBYTES; i++) {
+        int64_t nbytes = (int64_t)requests[i].dst.dtype.itemsize;
+        for (int32_t k = 0; k < requests[i].dst.ndim; k++) {
+            nbytes = nbytes > SMALL_NBYTES ? nbytes : nbytes * requests[i].dst.shape[k];
+        }
+        total += nbytes;
+    }
+    return total;
+}
+
+typedef struct submit_options {
+    unsigned long long stream;
+    int strict, skip_checksums;
+} submit_options;
+
+static ext_batch *submit(ext_state *state, hr_context *context, PyObject *list,
+                         const hr_request *requests, Py_ssize_t n,
+                         const submit_options *given) {
+    hr_read_options o = HR_READ_OPTIONS_INIT;
+    o.strict = given->strict;
+    o.skip_checksums = given->skip_checksums;
+    ext_batch *self = ext_new(state, state->batch);
+    if (self == NULL) {
+        return NULL;
+    }
+    self->fd = -1;
+    self->nrequests = n;
+    self->is_small = total_nbytes(requests, n) <= SMALL_NBYTES;
+    self->keep = Py_NewRef(list);
+    hr_error err = HR_ERROR_INIT;
+    hr_status status;
+    Py_BEGIN_ALLOW_THREADS status =
+        hr_read_submit(context, requests, (size_t)n, (void *)(uintptr_t)given->stream, &o,
+                       &self->batch, &err);
+    Py_END_ALLOW_THREADS if (status != HR_OK) {
+        Py_DECREF(self);
+        (void)ext_raise(state, &err);
+        return NULL;
+    }
+    return self;
+}
+
+PyObject *ext_submit(PyObject *module, PyObject *args) {
+    ext_state *state = ext_state_of(module);
+    PyObject *context, *list;
+    submit_options o;
+    if (!PyArg_ParseTuple(args, "OO!Kpp", &context, &PyTuple_Type, &list, &o.stream,
+                          &o.strict, &o.skip_checksums) ||
+        !ext_is(context, state->context, "Context")) {
+        return NULL;
+    }
+    Py_ssize_t n = PyTuple_Size(list);
+    hr_request *requests = PyMem_Calloc((size_t)n + 1, sizeof *requests);
+    request_extra *extras = PyMem_Calloc((size_t)n + 1, sizeof *extras);
+    ext_batch *batch = NULL;
+    bool ok = requests != NULL && extras != NULL;
+    if (!ok) {
+        (void)PyErr_NoMemory();
+    }
+    for (Py_ssize_t i = 0; ok && i < n; i++) {
+        ok = read_request(state, PyTuple_GetItem(list, i), &requests[i], &extras[i]);
+    }
+    if (ok) {
+        batch = submit(state, ((ext_context *)context)->context, list, requests, n, &o);
+    }
+    PyMem_Free(requests);
+    PyMem_Free(extras);
+    return (PyObject *)batch;
+}
+
+static void batch_dealloc(PyObject *object) {
+    ext_batch *self = (ext_batch *)object;
+    Py_BEGIN_ALLOW_THREADS hr_batch_unref(
+        self->batch); /* cancels and waits: the memory is let go after */
+    Py_END_ALLOW_THREADS if (self->fd >= 0) {
+        (void)close(self->fd);
+    }
+    Py_XDECREF(self->keep);
+    ext_delete(self);
+}
+
+/* Wait in slices, so that Ctrl-C is heard. A small batch is helped with instead. */
+static PyObject *batch_wait(PyObject *object, PyObject *args) {
+    ext_batch *self = (ext_batch *)object;
+    long long timeout;
+    if (!PyArg_ParseTuple(args, "L", &timeout)) {
+        return NULL;
+    }
+    hr_error err = HR_ERROR_INIT;
+    hr_status status;
+    bool is_sliced = !self->is_small || timeout >= 0;
+    do {
+        int64_t slice = !is_sliced                           ? -1
+                        : timeout >= 0 && timeout < SLICE_NS ? timeout
+                                                             : SLICE_NS;
+        Py_BEGIN_ALLOW_THREADS status = hr_batch_wait(self->batch, slice, &err);
+        Py_END_ALLOW_THREADS timeout -= timeout >= 0 ? slice : 0;
+        if (PyErr_CheckSignals() != 0) {
+            return NULL;
+        }
+    } while (status == HR_ERR_TIMEOUT && timeout != 0);
+    return status == HR_OK ? Py_BuildValue("") : ext_raise(self->state, &err);
+}
+
+static PyObject *batch_poll(PyObject *object, PyObject *args) {
+    (void)args;
+    return PyBool_FromLong(hr_batch_poll(((ext_batch *)object)->batch));
+}
+
+static PyObject *batch_cancel(PyObject *object, PyObject *args) {
+    (void)args;
+    hr_batch_cancel(((ext_batch *)object)->batch);
+    return Py_BuildValue("");
+}
+
+static PyObject *batch_error(PyObject *object, PyObject *args) {
+    ext_batch *self = (ext_batch *)object;
+    Py_ssize_t i;
+    if (!PyArg_ParseTuple(args, "n", &i)) {
+        return NULL;
+    }
+    hr_error err = HR_ERROR_INIT;
+    hr_status status = hr_batch_error(self->batch, (size_t)i, &err);
+    return status == HR_OK ? Py_BuildValue("") : ext_exception(self->state, &err);
+}
+
+static PyObject *batch_stats(PyObject *object, PyObject *args) {
+    (void)args;
+    ext_batch *self = (ext_batch *)object;
+    hr_error err = HR_ERROR_INIT;
+    hr_batch_stats s = HR_BATCH_STATS_INIT;
+    if (hr_batch_get_stats(self->batch, &s, &err) != HR_OK) {
+        return ext_raise(self->state, &err);
+    }
+    typedef unsigned long long u64;
+    return Py_BuildValue(
+        "{sK sK sK sK sK sK sK sK sK sK sK}", "nchunks", (u64)s.nchunks,
+        "nchunks_missing", (u64)s.nchunks_missing, "nreads", (u64)s.nreads, "read_nbytes",
+        (u64)s.read_nbytes, "decoded_nbytes", (u64)s.decoded_nbytes, "copied_nbytes",
+        (u64)s.copied_nbytes, "ndecoded_cpu", (u64)s.ndecoded_cpu, "ndecoded_device",
+        (u64)s.ndecoded_device, "nslabs", (u64)s.nslabs, "read_ns", (u64)s.read_ns,
+        "wait_ns", (u64)s.wait_ns);
+}
+
+/* From a thread of the pool, without the GIL. */
+static void signal_fd(void *user) {
+    const ext_batch *self = user;
+    (void)eventfd_write(self->fd, 1);
+}
+
+static PyObject *batch_fileno(PyObject *object, PyObject *args) {
+    (void)args;
+    ext_batch *self = (ext_batch *)object;
+    if (self->fd >= 0) {
+        return PyLong_FromLong(self->fd);
+    }
+    self->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (self->fd < 0) {
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
+    hr_error err = HR_ERROR_INIT;
+    if (hr_batch_on_done(self->batch, signal_fd, self, &err) != HR_OK) {
+        (void)close(self->fd);
+        self->fd = -1;
+        return ext_raise(self->state, &err);
+    }
+    return PyLong_FromLong(self->fd);
+}
+
+/* The elements of a tensor of variable-length ones, copied out of the batch. */
+static PyObject *batch_items(PyObject *object, PyObject *args) {
+    ext_batch *self = (ext_batch *)object;
+    PyObject *tensor;
+    int is_text;
+    if (!PyArg_ParseTuple(args, "Op", &tensor, &is_text) ||
+        !ext_is(tensor, self->state->tensor, "Tensor")) {
+        return NULL;
+    }
+    const ext_tensor *t = (ext_tensor *)tensor;
+    if (t->itemsize != sizeof(hr_vlen) || t->owner != NULL ||
+        t->device.type != HR_DEVICE_CPU) {
+        PyErr_SetString(PyExc_ValueError, "not elements of variable length");
+        return NULL;
+    }
+    Py_ssize_t n = (Py_ssize_t)(t->nbytes / (int64_t)sizeof(hr_vlen));
+    const hr_vlen *items = t->data;
+    PyObject *list = PyList_New(n);
+    for (Py_ssize_t i = 0; list != NULL && i < n; i++) {
+        const char *data = items[i].nbytes > 0 ? items[i].data : "";
+        Py_ssize_t nbytes = (Py_ssize_t)items[i].nbytes;
+        PyObject *item = is_text ? PyUnicode_DecodeUTF8(data, nbytes, NULL)
+                                 : PyBytes_FromStringAndSize(data, nbytes);
+        if (item == NULL || PyList_SetItem(list, i, item) != 0) {
+            Py_CLEAR(list);
+        }
+    }
+    return list;
+}
+
+static PyMethodDef batch_methods[] = {
+    {"wait", batch_wait, METH_VARARGS, "wait(timeout_ns): negative is for ever"},
+    {"poll", batch_poll, METH_NOARGS, "poll() -> bool: done?"},
+    {"cancel", batch_cancel, METH_NOARGS, "cancel(): drop what has not begun"},
+    {"error", batch_error, METH_VARARGS, "error(i) -> exception of request i, or None"},
+    {"stats", batch_stats, METH_NOARGS, "stats() -> dict"},
+    {"fileno", batch_fileno, METH_NOARGS, "fileno() -> int: readable once it is done"},
+    {"items", batch_items, METH_VARARGS, "items(tensor, is_text) -> list"},
+    {NULL, NULL, 0, NULL},
+};
+static PyType_Slot batch_slots[] = {
+    {Py_tp_dealloc, (void *)batch_dealloc}, {Py_tp_methods, batch_methods}, {0, NULL}};
+PyType_Spec ext_batch_spec = {
+    .name = "headrace._ext.Batch",
+    .basicsize = sizeof(ext_batch),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = batch_slots,
+};

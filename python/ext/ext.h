@@ -1,0 +1,134 @@
+/* What the files of the extension share. SPDX-License-Identifier: Apache-2.0
+ *
+ * The extension is a thin layer over <headrace/…>: handles with their lifetimes, errors
+ * as exceptions, memory that speaks the exchange protocols. What is convenient for people
+ * is written in Python above it. Only the limited API is used, so one build serves every
+ * CPython from 3.11 on. The GIL is released wherever the library may take time. */
+#ifndef HEADRACE_EXT_H
+#define HEADRACE_EXT_H
+
+#ifndef Py_LIMITED_API
+#define Py_LIMITED_API 0x030B0000
+#endif
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <headrace/headrace.h>
+
+/* One per module object. Every object of the extension points to it: its type holds the
+ * module. */
+typedef struct ext_state {
+    PyObject *make_error; /* headrace._errors.make */
+    PyTypeObject *context, *store, *node, *selection, *tensor, *batch;
+} ext_state;
+
+#define EXT_HEAD PyObject_HEAD ext_state *state
+
+/* Any of the objects below, for what they have in common. */
+typedef struct ext_object {
+    EXT_HEAD;
+} ext_object;
+
+typedef struct ext_context {
+    EXT_HEAD;
+    hr_context *context;
+} ext_context;
+
+typedef struct ext_store {
+    EXT_HEAD;
+    hr_store *store;
+} ext_store;
+
+typedef struct ext_node {
+    EXT_HEAD;
+    hr_node *node;
+    hr_node_info info;
+    PyObject *dtype_text; /* str; NULL for a group */
+} ext_node;
+
+/* A selection of one array, with everything that it borrows. */
+typedef struct ext_selection {
+    EXT_HEAD;
+    hr_selection selection;
+    int32_t ndim; /* of the result */
+    int64_t shape[HR_MAX_NDIM];
+    hr_axis axes[HR_MAX_NDIM];
+    int nviews;
+    Py_buffer views[HR_MAX_NDIM];
+} ext_selection;
+
+/* A strided block of elements and who owns it. */
+typedef struct ext_tensor {
+    EXT_HEAD;
+    void *data;
+    hr_device device;
+    int32_t ndim;
+    bool is_readonly;
+    PyObject *dtype_text; /* str, as hr_dtype_format writes it */
+    uint64_t itemsize;
+    int64_t nbytes; /* of all elements together */
+    int64_t shape[HR_MAX_NDIM];
+    int64_t strides[HR_MAX_NDIM];         /* in bytes */
+    Py_ssize_t buffer_shape[HR_MAX_NDIM]; /* the same for the buffer protocol */
+    Py_ssize_t buffer_strides[HR_MAX_NDIM];
+    char format[16];
+    PyObject *owner;     /* of borrowed memory; NULL when it is ours */
+    hr_context *context; /* held, of device memory that is ours */
+} ext_tensor;
+
+typedef struct ext_batch {
+    EXT_HEAD;
+    hr_batch *batch;
+    PyObject *keep; /* the requests: nodes, tensors */
+    Py_ssize_t nrequests;
+    bool is_small; /* waiting for it takes no time worth looking for signals */
+    int fd;        /* eventfd, −1 before fileno() */
+} ext_batch;
+
+/* errors.c: raise what an hr_error says. Always NULL. */
+PyObject *ext_raise(ext_state *state, const hr_error *err);
+/* The same without raising it: a new reference. */
+PyObject *ext_exception(ext_state *state, const hr_error *err);
+
+/* A new object of a heap type, zeroed, with its state. */
+void *ext_new(ext_state *state, PyTypeObject *type);
+/* Release the object's memory and its type. */
+void ext_delete(void *self);
+ext_state *ext_state_of(PyObject *module);
+/* Check that an argument is of a type of ours, or of a subclass. */
+bool ext_is(PyObject *object, PyTypeObject *type, const char *name);
+
+/* convert.c */
+bool ext_int64s(PyObject *sequence, int64_t *out, int32_t *n);
+PyObject *ext_tuple(const int64_t *values, int32_t n);
+
+/* selection.c: module function, selection(node, kind, key). */
+PyObject *ext_selection_new(PyObject *module, PyObject *args);
+
+/* tensor.c: module functions. */
+PyObject *ext_tensor_empty(PyObject *module, PyObject *args);
+PyObject *ext_tensor_wrap(PyObject *module, PyObject *args);
+/* A tensor whose sizes are set but which has no memory yet. */
+ext_tensor *ext_tensor_new(ext_state *state, PyTypeObject *type, PyObject *dtype_text,
+                           uint64_t itemsize, int32_t ndim, const int64_t *shape,
+                           const int64_t *strides);
+
+/* dlpack.c */
+PyObject *ext_tensor_dlpack(PyObject *self, PyObject *versioned);
+PyObject *ext_tensor_from_dlpack(PyObject *module, PyObject *args);
+
+/* batch.c: module function, submit(context, requests, stream, strict, skip_checksums). */
+PyObject *ext_submit(PyObject *module, PyObject *args);
+
+/* node.c: module functions. */
+PyObject *ext_open(PyObject *module, PyObject *args);
+PyObject *ext_open_store(PyObject *module, PyObject *args);
+PyObject *ext_store_memory(PyObject *module, PyObject *args);
+
+extern PyType_Spec ext_context_spec, ext_store_spec, ext_node_spec, ext_selection_spec,
+    ext_tensor_spec, ext_batch_spec;
+
+#endif

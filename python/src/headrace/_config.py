@@ -1,0 +1,190 @@
+"""Settings, contexts and devices. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import contextvars
+import dataclasses
+import os
+import sys
+import threading
+from typing import Any
+
+from . import _ext
+from ._errors import ArgumentError
+
+CPU, CUDA, SIMT = 1, 2, 3  # the library's numbers
+HOST = (CPU, 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What `config` holds; see there."""
+
+    device: Any = "cpu"
+    strict: bool = False
+    skip_checksums: bool = False
+    allocator: Any = None
+    nthreads: int = 0
+    scratch_nbytes: int = 0
+    device_scratch_nbytes: int = 0
+    index_cache_nbytes: int = 0
+    metadata_max_nbytes: int = 0
+
+    @property
+    def budgets(self) -> tuple[int, ...]:
+        return (self.nthreads, self.scratch_nbytes, self.device_scratch_nbytes,
+                self.index_cache_nbytes, self.metadata_max_nbytes)
+
+
+def _from_environment() -> Settings:
+    env = os.environ
+    return Settings(device=env.get("HEADRACE_DEVICE", "cpu"),
+                    strict=env.get("HEADRACE_STRICT", "0") not in ("", "0", "false"),
+                    nthreads=int(env.get("HEADRACE_NTHREADS", "0")))
+
+
+class _Scope:
+    """Settings for the body of a `with`, in this thread or task only."""
+
+    def __init__(self, changes: dict[str, Any]) -> None:
+        self._changes = changes
+        self._tokens: list[contextvars.Token[Settings | None]] = []
+
+    def __enter__(self) -> Settings:
+        settings = dataclasses.replace(config.get(), **self._changes)
+        self._tokens.append(_local.set(settings))
+        return settings
+
+    def __exit__(self, *_: object) -> None:
+        _local.reset(self._tokens.pop())
+
+
+class Config:
+    """Settings of the package.
+
+        with hr.config(strict=True, device="cuda"): ...   # in this thread or task
+        hr.config.set(nthreads=8)                         # for the process
+
+    device: where results go that say nothing else: "cpu" (the default), "cuda", "cuda:1",
+    "auto" (the GPU where there is one), or an object of a framework that names a device.
+    strict: a missing chunk, or a fallback to the host for a GPU destination, is an error.
+    skip_checksums: do not verify checksums. allocator: where device memory comes from:
+    None (the driver), "cupy", "torch", "rmm", or a function (nbytes, index) -> object with
+    the CUDA array interface. nthreads, scratch_nbytes (pinned memory),
+    device_scratch_nbytes, index_cache_nbytes, metadata_max_nbytes: budgets of what is
+    opened from then on; 0 = the library's default.
+
+    HEADRACE_DEVICE, HEADRACE_STRICT and HEADRACE_NTHREADS set the defaults.
+    """
+
+    def __init__(self) -> None:
+        self._process = _from_environment()
+
+    def __call__(self, **changes: Any) -> _Scope:
+        _check(changes)
+        return _Scope(changes)
+
+    def set(self, **changes: Any) -> None:
+        """Change settings for the whole process."""
+        _check(changes)
+        self._process = dataclasses.replace(self._process, **changes)
+
+    def get(self) -> Settings:
+        """The settings in force here."""
+        return _local.get() or self._process
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.get(), name)
+
+
+_local: contextvars.ContextVar[Settings | None] = contextvars.ContextVar(
+    "headrace", default=None)
+
+
+def _check(changes: dict[str, Any]) -> None:
+    known = [f.name for f in dataclasses.fields(Settings)]
+    for name in changes:
+        if name not in known:
+            raise ArgumentError(f"config has no {name!r}; it has {', '.join(known)}")
+    if "device" in changes:
+        parse_device(changes["device"])
+
+
+config = Config()
+_contexts: dict[tuple[int, ...], _ext.Context] = {}
+_contexts_lock = threading.Lock()
+os.register_at_fork(after_in_child=_contexts_lock._at_fork_reinit)  # type: ignore[attr-defined]
+
+
+def context() -> _ext.Context:
+    """The library's context for the budgets in force: made once, kept."""
+    budgets = config.get().budgets
+    found = _contexts.get(budgets)
+    if found is None:
+        with _contexts_lock:
+            found = _contexts.get(budgets)
+            if found is None:
+                found = _contexts[budgets] = _ext.context(*budgets)
+    return found
+
+
+def _current_cuda() -> int:
+    """The GPU that the frameworks in use call current, else the first."""
+    cupy, torch = sys.modules.get("cupy"), sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        return int(torch.cuda.current_device())
+    if cupy is not None:
+        return int(cupy.cuda.runtime.getDevice())
+    return 0
+
+
+def _has_cuda() -> bool:
+    try:
+        return bool(_ext.describe_device(CUDA, 0)["has_kernels"])
+    except Exception:  # no driver, no GPU, a build without kernels: the same answer
+        return False
+
+
+def parse_device(device: Any) -> tuple[int, int]:
+    """(type, index) of what names a device; None is the configured one."""
+    if device is None:
+        device = config.get().device
+    if isinstance(device, str):
+        if device == "cpu":
+            return HOST
+        if device == "auto":
+            return (CUDA, _current_cuda()) if _has_cuda() else HOST
+        if device == "cuda":
+            return (CUDA, _current_cuda())
+        return _ext.parse_device(device)
+    if isinstance(device, int) and not isinstance(device, bool):
+        return (CUDA, device)
+    if isinstance(device, tuple) and len(device) == 2:  # as __dlpack_device__ gives it
+        if device[0] in (1, 2):
+            return (int(device[0]), int(device[1]))
+    elif type(device).__module__.split(".")[0] == "torch":
+        return parse_device(str(device))
+    elif hasattr(device, "id") and type(device).__module__.split(".")[0] == "cupy":
+        return (CUDA, int(device.id))
+    raise ArgumentError(f"{device!r} names no device: give \"cpu\", \"cuda\", \"cuda:1\"")
+
+
+def device_text(device: tuple[int, int]) -> str:
+    name = {CPU: "cpu", CUDA: "cuda", SIMT: "simt"}[device[0]]
+    return f"cuda:{device[1]}" if device[0] == CUDA else name
+
+
+def device_info(device: Any = "cuda") -> dict[str, Any]:
+    """What a device is: name, driver, memory_nbytes, compute_capability, has_kernels.
+
+    Raises DeviceError with the reason where it cannot be used.
+    """
+    return _ext.describe_device(*parse_device(device))
+
+
+def codecs() -> dict[str, dict[str, Any]]:
+    """The codecs that this build decodes: library, and where they run."""
+    return {name: {"library": library, "cpu": on_cpu, "cuda": on_cuda}
+            for name, library, on_cpu, on_cuda in _ext.codecs()}

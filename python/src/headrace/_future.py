@@ -1,0 +1,124 @@
+"""Reads that are under way. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any, Callable, Generator
+
+from . import _ext
+
+Progress = Callable[[int, int], object]
+_TICK_NS = 50_000_000  # between calls of a progress function
+
+
+class Future:
+    """The result of a read to come.
+
+        future = a.read(np.s_[0:8])
+        future.result(timeout=10)       # or: await future
+
+    Dropping it cancels the read and waits until nothing is written any more.
+    """
+
+    def __init__(self, batch: _ext.Batch, finish: Callable[[_ext.Batch], Any], nrequests: int,
+                 progress: Progress | None) -> None:
+        self._batch, self._finish = batch, finish
+        self._nrequests, self._progress = nrequests, progress
+        self._lock = threading.Lock()
+        self._has_result, self._result = False, None
+        self._waiters: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
+
+    def done(self) -> bool:
+        """Is nothing left to wait for?"""
+        return self._batch.poll()
+
+    def cancel(self) -> bool:
+        """Drop what has not begun; false when there was nothing left to drop."""
+        if self.done():
+            return False
+        self._batch.cancel()
+        return True
+
+    def result(self, timeout: float | None = None) -> Any:
+        """Wait (in seconds; None: for ever) and give the result, or raise the first error.
+
+        Raises TimedOutError when the time is over; the read goes on.
+        """
+        ns = -1 if timeout is None else max(0, int(timeout * 1e9))
+        if self._progress is None:
+            self._batch.wait(ns)
+        else:
+            self._wait_with_progress(ns, self._progress)
+        with self._lock:
+            if not self._has_result:
+                self._result, self._has_result = self._finish(self._batch), True
+        return self._result
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """Wait, and give the first error instead of raising it."""
+        return next((e for e in self.exceptions(timeout) if e is not None), None)
+
+    def exceptions(self, timeout: float | None = None) -> list[BaseException | None]:
+        """Wait, and tell for every selection whether it failed: one bad chunk does not
+        spoil the others."""
+        try:
+            self._batch.wait(-1 if timeout is None else max(0, int(timeout * 1e9)))
+        except Exception:
+            if not self.done():
+                raise
+        return [self._batch.error(i) for i in range(self._nrequests)]
+
+    def stats(self) -> dict[str, int]:
+        """Counts so far: chunks, reads, bytes, and where chunks were decoded."""
+        return self._batch.stats()
+
+    def _wait_with_progress(self, ns: int, progress: Progress) -> None:
+        while not self.done():
+            if ns == 0:
+                self._batch.wait(0)
+                break
+            tick = _TICK_NS if ns < 0 else min(ns, _TICK_NS)
+            try:
+                self._batch.wait(tick)
+            except TimeoutError:
+                if ns > 0:
+                    ns -= tick
+            s = self.stats()
+            done = s["ndecoded_cpu"] + s["ndecoded_device"] + s["nchunks_missing"]
+            if not self.done():
+                progress(min(done, s["nchunks"]), s["nchunks"])
+        self._batch.wait(-1)
+        total = self.stats()["nchunks"]
+        progress(total, total)
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        if not self.done():
+            yield from self._wait_in_loop()
+        return self.result()
+
+    def _wait_in_loop(self) -> Generator[Any, None, None]:
+        """Let the loop watch a file that becomes readable when the read is done."""
+        loop = asyncio.get_running_loop()
+        fd = self._batch.fileno()
+        waiter = loop.create_future()
+        waiters = self._waiters.setdefault(loop, [])
+        if not waiters:
+            loop.add_reader(fd, _wake, waiters)
+        waiters.append(waiter)
+        try:
+            yield from waiter
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+        finally:
+            waiters.remove(waiter)
+            if not waiters:
+                loop.remove_reader(fd)
+                del self._waiters[loop]
+
+
+def _wake(waiters: list[asyncio.Future[None]]) -> None:
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_result(None)
