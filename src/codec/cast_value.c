@@ -240,6 +240,7 @@ const hr__codec_type hr__codec_cast_value = {
     .name = "cast_value",
     .v3_names = (const char *const[]){"cast_value", NULL},
     .klass = HR__ARRAY_TO_ARRAY,
+    .itemwise = true,
     .library = "built in",
     .parse = parse,
     .decode = decode,

@@ -141,6 +141,7 @@ typedef struct hr__codec_type {
     /* Where a kernel of its own decodes it, between leaves and steps: say how. False: not
      * this configuration. */
     bool (*stage)(const hr__codec *codec, struct hr__stage *out);
+    bool itemwise; /* each item from one item, whatever the shape: array to array */
     bool lays_out; /* leaves only says how bytes lie, on top of another codec's leaves */
 } hr__codec_type;
 

@@ -20,21 +20,53 @@ static hr_status compose(json_object *config, int32_t ndim, int32_t *order,
     return HR_OK;
 }
 
-/* Take the transposes that codecs begin with into a->order. */
-static hr_status take_transposes(json_object *codecs, hr__array *a, int32_t *first,
-                                 hr_error *err) {
-    size_t n = json_object_array_length(codecs);
-    *first = 0;
-    for (size_t i = 0; i < n; i++) {
+/* Without the transposes among the first n codecs. The caller puts it. */
+static json_object *without_transposes(json_object *codecs, size_t n) {
+    json_object *rest = json_object_new_array();
+    for (size_t i = 0; i < json_object_array_length(codecs) && rest != NULL; i++) {
+        json_object *entry = json_object_array_get_idx(codecs, i), *config;
+        const char *name = "";
+        (void)hr__codec_entry_v3(entry, &name, &config, NULL);
+        if (i >= n || strcmp(name, "transpose") != 0) {
+            (void)json_object_array_add(rest, json_object_get(entry));
+        }
+    }
+    return rest;
+}
+
+/* Take the transposes that codecs begin with into a->order, also those behind codecs that
+ * work item by item. *codecs from *first on are the others; it may become a list made
+ * here, which *own then holds, instead of what it held. */
+static hr_status take_transposes(json_object **codecs, hr__array *a, int32_t *first,
+                                 json_object **own, hr_error *err) {
+    size_t n = json_object_array_length(*codecs), i = 0;
+    int32_t ntaken = 0;
+    bool is_in_front = true;
+    for (; i < n; i++) {
         const char *name;
         json_object *config;
-        HR__TRY(hr__codec_entry_v3(json_object_array_get_idx(codecs, i), &name, &config,
+        hr__codec_dialect dialect;
+        HR__TRY(hr__codec_entry_v3(json_object_array_get_idx(*codecs, i), &name, &config,
                                    err));
-        if (strcmp(name, "transpose") != 0) {
+        if (strcmp(name, "transpose") == 0) {
+            HR__TRY(compose(config, a->ndim, a->order, err));
+            ntaken++;
+            is_in_front = is_in_front && (size_t)ntaken == i + 1;
+            continue;
+        }
+        const hr__codec_type *type = hr__codec_find_v3(name, &dialect);
+        if (type == NULL || !type->itemwise) {
             break;
         }
-        HR__TRY(compose(config, a->ndim, a->order, err));
-        (*first)++;
+    }
+    *first = is_in_front ? ntaken : 0;
+    if (!is_in_front) {
+        json_object *rest = without_transposes(*codecs, i);
+        if (rest == NULL) {
+            return hr__fail_memory(err, n);
+        }
+        json_object_put(*own);
+        *codecs = *own = rest;
     }
     return HR_OK;
 }
@@ -97,8 +129,8 @@ static void set_grid(hr__array *a, const int64_t *shape) {
     }
 }
 
-hr_status hr__zarr_layout_v3(json_object *codecs, bool irregular, hr__arena *arena,
-                             hr__zarr_node *node, hr_error *err) {
+static hr_status layout(json_object *codecs, bool irregular, hr__arena *arena,
+                        json_object **own, hr__zarr_node *node, hr_error *err) {
     hr__array *a = &node->array;
     int64_t shape[HR_MAX_NDIM];
     int32_t first;
@@ -113,7 +145,7 @@ hr_status hr__zarr_layout_v3(json_object *codecs, bool irregular, hr__arena *are
     }
     for (;;) {
         hr__spec spec;
-        HR__TRY(take_transposes(codecs, a, &first, err));
+        HR__TRY(take_transposes(&codecs, a, &first, own, err));
         HR__TRY(hr__zarr_chunk_spec(a, shape, &a->dtype, a->fill, &spec, err));
         HR__TRY(
             hr__chain_parse_v3(codecs, first, &spec, arena, a->nlevels, &a->chain, err));
@@ -140,4 +172,12 @@ hr_status hr__zarr_layout_v3(json_object *codecs, bool irregular, hr__arena *are
                                       err);
     }
     return HR_OK;
+}
+
+hr_status hr__zarr_layout_v3(json_object *codecs, bool irregular, hr__arena *arena,
+                             hr__zarr_node *node, hr_error *err) {
+    json_object *own = NULL;
+    hr_status status = layout(codecs, irregular, arena, &own, node, err);
+    json_object_put(own);
+    return status;
 }
