@@ -1,7 +1,8 @@
-/* Filters that are not element by element: running sums and packed bits.
- * SPDX-License-Identifier: Apache-2.0 */
-#include "kernel_abi.h"
-#include "simt.h"
+/* Filters beside the store's steps: running sums, packed bits, and items that may have no
+ * value. SPDX-License-Identifier: Apache-2.0 */
+#include "filters_exact.cuh"
+#include "filters_float.cuh"
+#include "filters_slot.cuh"
 
 static __device__ __forceinline__ const hr_k_filter_task *find_task(const hr_k_filter &p,
                                                                     uint32_t i) {
@@ -10,37 +11,6 @@ static __device__ __forceinline__ const hr_k_filter_task *find_task(const hr_k_f
     __builtin_assume(__isGlobal(tasks));
 #endif
     return tasks + i;
-}
-
-/* Slots of 16 bytes; of the last one just what belongs to the items. */
-static __device__ __forceinline__ hr_u128 load_slot(uint64_t at, uint64_t end) {
-    hr_u128 slot = {};
-    if (at + 16 <= end) {
-        slot = *hr_global<const hr_u128>(at);
-    } else if (at < end) {
-        HR_UNROLL
-        for (uint32_t k = 0; k < 16; k++) {
-            if (at + k < end) {
-                slot.word[k / 4] |= (uint32_t)*hr_global<const uint8_t>(at + k)
-                                    << 8 * (k % 4);
-            }
-        }
-    }
-    return slot;
-}
-
-static __device__ __forceinline__ void store_slot(uint64_t at, uint64_t end,
-                                                  const hr_u128 &slot) {
-    if (at + 16 <= end) {
-        *hr_global<hr_u128>(at) = slot;
-    } else if (at < end) {
-        HR_UNROLL
-        for (uint32_t k = 0; k < 16; k++) {
-            if (at + k < end) {
-                *hr_global<uint8_t>(at + k) = (uint8_t)(slot.word[k / 4] >> 8 * (k % 4));
-            }
-        }
-    }
 }
 
 /* --- running sums --- */
@@ -171,11 +141,38 @@ static __device__ __forceinline__ void sum_items(const hr_k_filter_task &t) {
     __syncthreads(); /* the next task begins with the first room */
 }
 
+static __device__ __forceinline__ void sum_numbers(const hr_k_filter_task &t) {
+    switch (t.number) {
+    case HR_K_F16:
+        sum_floats<hr_sum_f16, 1>(t);
+        break;
+    case HR_K_BF16:
+        sum_floats<hr_sum_bf16, 1>(t);
+        break;
+    case HR_K_F32:
+        sum_floats<hr_sum_f32, 1>(t);
+        break;
+    case HR_K_F64:
+        sum_floats<hr_sum_f64, 1>(t);
+        break;
+    case HR_K_C64:
+        sum_floats<hr_sum_f32, 2>(t);
+        break;
+    default:
+        sum_floats<hr_sum_f64, 2>(t);
+        break;
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(HR_K_SUM_THREADS)
     hr_k_sum_kernel(const __grid_constant__ hr_k_filter p) {
     HR_NO_UNROLL
     for (uint32_t i = blockIdx.x; i < p.ntasks; i += gridDim.x) {
         const hr_k_filter_task &t = *find_task(p, i);
+        if (t.kind == HR_K_FILTER_FLOATS) {
+            sum_numbers(t);
+            continue;
+        }
         switch (t.nbytes) {
         case 1:
             sum_items<1>(t);
@@ -225,21 +222,59 @@ static __device__ __forceinline__ hr_u128 unpack_bools(const hr_k_filter_task &t
     return slot;
 }
 
-/* One component. */
-static __device__ __forceinline__ uint64_t take_bits(const hr_k_filter_task &t,
-                                                     uint64_t i) {
-    const uint64_t at = i * t.width, src = t.src + at / 8;
-    const uint32_t shift = (uint32_t)(at % 8), nbits = shift + t.width;
-    uint64_t bits = 0;
-    HR_NO_UNROLL
-    for (uint32_t k = 0; k < nbits; k += 8) {
-        const uint64_t byte = *hr_global<const uint8_t>(src + k / 8);
-        bits |= k < shift ? byte >> (shift - k) : byte << (k - shift);
+/* Bits from memory, word by word. */
+struct hr_bits {
+    uint64_t at, begin, end; /* the next word; bytes that may be read */
+    uint64_t held;           /* the lowest nheld bits */
+    uint32_t nheld;
+
+    __device__ __forceinline__ void refill() {
+        uint32_t word = 0;
+        if (at >= begin && at + 4 <= end) {
+            word = *hr_global<const uint32_t>(at);
+        } else {
+            HR_UNROLL
+            for (uint32_t k = 0; k < 4; k++) {
+                if (at + k >= begin && at + k < end) {
+                    word |= (uint32_t)*hr_global<const uint8_t>(at + k) << 8 * k;
+                }
+            }
+        }
+        held |= (uint64_t)word << nheld;
+        nheld += 32;
+        at += 4;
     }
-    if (t.width < 64) {
+    /* At most 32 of them. */
+    __device__ __forceinline__ uint64_t take(uint32_t n) {
+        if (nheld < n) {
+            refill();
+        }
+        const uint64_t bits = held & (((uint64_t)1 << n) - 1);
+        held >>= n;
+        nheld -= n;
+        return bits;
+    }
+};
+
+static __device__ __forceinline__ void begin_bits(const hr_k_filter_task &t, uint64_t bit,
+                                                  hr_bits *b) {
+    const uint64_t byte = t.src + bit / 8;
+    const uint32_t skipped = (uint32_t)(byte % 4) * 8 + (uint32_t)(bit % 8);
+    *b = {byte - byte % 4, t.src, t.src + (t.nitems * t.width + 7) / 8, 0, 0};
+    b->refill();
+    b->held >>= skipped;
+    b->nheld -= skipped;
+}
+
+static __device__ __forceinline__ uint64_t take_component(const hr_k_filter_task &t,
+                                                          hr_bits *b) {
+    uint64_t bits = b->take(min(t.width, 32U));
+    if (t.width > 32) {
+        bits |= b->take(t.width - 32) << 32;
+    }
+    if (t.is_signed) {
         const uint32_t spare = 64 - t.width;
-        bits <<= spare;
-        bits = t.is_signed ? (uint64_t)((int64_t)bits >> spare) : bits >> spare;
+        bits = (uint64_t)((int64_t)(bits << spare) >> spare);
     }
     return bits << t.first_bit;
 }
@@ -247,17 +282,11 @@ static __device__ __forceinline__ uint64_t take_bits(const hr_k_filter_task &t,
 static __device__ __forceinline__ hr_u128 unpack_any(const hr_k_filter_task &t,
                                                      uint64_t first, uint32_t n) {
     hr_u128 slot = {};
-    const uint32_t nbits = 8 * t.nbytes;
+    hr_bits b;
+    begin_bits(t, first * t.width, &b);
     HR_NO_UNROLL
-    for (uint32_t i = 0; i < n; i++) {
-        const uint64_t bits = first + i < t.nitems ? take_bits(t, first + i) : 0;
-        const uint64_t kept = nbits == 64 ? bits : bits & (((uint64_t)1 << nbits) - 1);
-        const uint32_t at = i * nbits;
-        HR_UNROLL
-        for (uint32_t w = 0; w < 4; w++) {
-            slot.word[w] |= at / 32 == w ? (uint32_t)kept << at % 32 : 0;
-            slot.word[w] |= nbits == 64 && at / 32 + 1 == w ? (uint32_t)(kept >> 32) : 0;
-        }
+    for (uint32_t i = 0; i < n && first + i < t.nitems; i++) {
+        put_item(t.nbytes, i, take_component(t, &b), &slot);
     }
     return slot;
 }
@@ -270,17 +299,19 @@ static __device__ __forceinline__ void check_padding(const hr_k_filter &p,
     }
 }
 
-static __device__ __forceinline__ void unpack_tile(const hr_k_filter_task &t,
-                                                   uint32_t tile) {
+static __device__ __forceinline__ void
+make_tile(const hr_k_filter &p, const hr_k_filter_task &t, uint32_t tile) {
     const uint32_t log_nbytes = (uint32_t)__ffs(t.nbytes) - 1;
     const uint64_t nbytes = t.nitems << log_nbytes;
     const uint64_t at = (uint64_t)tile * HR_K_UNPACK_TILE_NBYTES + threadIdx.x * 16;
     const bool is_bool = t.width == 1 && t.nbytes == 1 && !t.is_signed;
     if (at < nbytes) {
         const uint64_t first = at >> log_nbytes;
+        const uint32_t n = 16U >> log_nbytes;
         store_slot(t.dst + at, t.dst + nbytes,
-                   is_bool ? unpack_bools(t, first)
-                           : unpack_any(t, first, 16U >> log_nbytes));
+                   t.kind != HR_K_FILTER_BITS ? filter_items(p, t, first, n)
+                   : is_bool                  ? unpack_bools(t, first)
+                                              : unpack_any(t, first, n));
     }
 }
 
@@ -316,6 +347,6 @@ extern "C" __global__ void __launch_bounds__(HR_K_THREADS)
         if (tile == t.first_tile && threadIdx.x == 0) {
             check_padding(p, t);
         }
-        unpack_tile(t, tile - t.first_tile);
+        make_tile(p, t, tile - t.first_tile);
     }
 }

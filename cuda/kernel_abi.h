@@ -200,21 +200,47 @@ typedef struct hr_k_store_batch {
 
 /* --- filters: between the decoders and the store --- */
 
-/* HR__KERNEL_SUM: items, little-endian integers, become their running sums, modulo
- * 2^bits, where they stand: src unused. HR__KERNEL_UNPACK: components, `width` bits each,
- * are unpacked from src to dst. */
+enum {
+    /* HR__KERNEL_SUM: items become their running sums where they stand: src unused. */
+    HR_K_FILTER_INTEGERS = 0, /* little-endian ones, modulo 2^bits */
+    HR_K_FILTER_FLOATS,       /* `number`, also C64 and C128; each sum rounded */
+    /* HR__KERNEL_UNPACK: items are made in dst. */
+    HR_K_FILTER_BITS = 0, /* from `width` bits each */
+    HR_K_FILTER_SCALE, /* from integers of the same type: x / a + b, if that is exact */
+    HR_K_FILTER_CAST   /* from numbers of type `from` */
+};
+
+enum {
+    HR_K_NEAREST_EVEN,
+    HR_K_TOWARDS_ZERO,
+    HR_K_TOWARDS_POSITIVE,
+    HR_K_TOWARDS_NEGATIVE,
+    HR_K_NEAREST_AWAY
+};
+
+enum { HR_K_RANGE_FAIL, HR_K_RANGE_CLAMP, HR_K_RANGE_WRAP };
+
+#define HR_K_MOST_MAPPED 4
+
 typedef struct hr_k_filter_task {
-    uint64_t src; /* const uint8_t *, any alignment */
-    uint64_t dst; /* uint8_t *, 16-byte aligned */
+    uint64_t src; /* const uint8_t *; SCALE, CAST: aligned to its items, else any */
+    uint64_t dst; /* uint8_t *, 16-byte aligned; SCALE: may be src */
     uint64_t nitems;
-    uint32_t nbytes; /* of an item: 1, 2, 4 or 8 */
-    uint32_t width, first_bit;
+    uint32_t kind;
+    uint32_t nbytes; /* of an item: 1, 2, 4 or 8; C128: 16 */
+    uint32_t number; /* that an item is; BITS, INTEGERS: unused */
+    uint32_t width;  /* in bits, of an item at src */
+    uint32_t first_bit;
     uint32_t is_signed;  /* the highest of the bits is repeated above it */
     uint32_t high_first; /* bits of a byte are taken from the highest on; width 1 */
     uint32_t status_index;
     uint64_t check;       /* const uint8_t *: the byte here must be …, 0 for none */
     uint32_t check_value; /* … this, else the status is HR_K_BAD_PADDING */
     uint32_t first_tile;  /* UNPACK: tiles of the tasks before this one */
+    uint64_t a, b;        /* SCALE: as 64-bit integers of the same sign */
+    uint32_t from, rounding, out_of_range; /* CAST */
+    uint32_t nmapped;                      /* CAST: items that become others */
+    uint64_t mapped[HR_K_MOST_MAPPED][2];  /* their bits, before and after */
 } hr_k_filter_task;
 
 typedef struct hr_k_filter {
@@ -229,7 +255,7 @@ typedef struct hr_k_filter {
 
 /* A block sums up one task. */
 #define HR_K_SUM_THREADS 512
-#define HR_K_SUM_SHARED_NBYTES (2 * (HR_K_SUM_THREADS / 32) * 8)
+#define HR_K_SUM_SHARED_NBYTES (HR_K_SUM_THREADS * 16)
 
 /* --- decoding --- */
 
@@ -262,6 +288,7 @@ enum {
     HR_K_BAD_PADDING,   /* packed bits say that they are more, or fewer */
     HR_K_BAD_CODE,      /* entropy-coded bits, or the table of their code, are wrong */
     HR_K_BAD_CHECKSUM,
+    HR_K_NO_VALUE,      /* an item has no value in its type */
 };
 
 /* Teams of the LZ decoders: X(name, threads, bytes of shared memory). A w is so many

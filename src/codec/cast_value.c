@@ -6,6 +6,7 @@
 #include "codec/codecs.h"
 #include "codec/config.h"
 #include "codec/decode.h"
+#include "codec/leaves.h"
 #include "core/json.h"
 
 /* One direction of the codec. */
@@ -99,6 +100,24 @@ static bool steps(const hr__codec *codec, hr_dtype *items, hr__steps *out) {
         can = hr__steps_add(out, &replace);
     }
     return can;
+}
+
+/* What no plain cast does: its own rounding, a range, outputs of any kind for inputs. */
+static bool stage(const hr__codec *codec, hr__stage *out) {
+    const config *c = codec->config;
+    const direction *d = &c->decode;
+    *out = (hr__stage){.kind = HR__STAGE_CAST,
+                       .items = d->cast.to,
+                       .nbytes = codec->decoded.nbytes,
+                       .from = d->cast.from,
+                       .rounding = (uint32_t)d->cast.rounding,
+                       .out_of_range = (uint32_t)d->cast.out_of_range,
+                       .nmapped = (uint32_t)d->nmapped};
+    for (size_t i = 0; i < d->nmapped && i < HR__STAGE_MOST_MAPPED; i++) {
+        memcpy(&out->mapped[i][0], d->mapped[i][0], d->cast.from.itemsize);
+        memcpy(&out->mapped[i][1], d->mapped[i][1], d->cast.to.itemsize);
+    }
+    return d->nmapped <= HR__STAGE_MOST_MAPPED;
 }
 
 /* --- metadata --- */
@@ -245,4 +264,5 @@ const hr__codec_type hr__codec_cast_value = {
     .parse = parse,
     .decode = decode,
     .steps = steps,
+    .stage = stage,
 };

@@ -6,30 +6,75 @@
 #include "codec/decode.h"
 #include "codec/leaves.h"
 
-/* Running sums in place, in the type itself: integers wrap, floats round at each step.
- * `lanes` is 2 for complex numbers, whose parts are summed apart. */
-#define RUNNING_SUM(name, type, load, store)                                             \
-    static void name(uint8_t *items, size_t n, size_t lanes) {                           \
-        for (size_t i = lanes; i < n; i++) {                                             \
+/* Running sums in place, in the type itself: integers wrap. */
+#define RUNNING_SUM(name, type)                                                          \
+    static void name(uint8_t *items, size_t n) {                                         \
+        for (size_t i = 1; i < n; i++) {                                                 \
             type a, b;                                                                   \
-            memcpy(&a, items + (i - lanes) * sizeof a, sizeof a);                        \
+            memcpy(&a, items + (i - 1) * sizeof a, sizeof a);                            \
             memcpy(&b, items + i * sizeof b, sizeof b);                                  \
-            b = store(load(a) + load(b));                                                \
+            b = (type)(a + b);                                                           \
             memcpy(items + i * sizeof b, &b, sizeof b);                                  \
         }                                                                                \
     }
 
-#define AS_U8(x) ((uint8_t)(x))
-#define AS_U16(x) ((uint16_t)(x))
+/* Floats round at each step; a sum that is NaN stays that NaN, which compilers, who may
+ * change the order of a and b, leave open. `lanes` is 2 for complex numbers, whose parts
+ * are summed apart. */
+#define FLOAT_SUM(name, type, load, store, infinity, quiet)                              \
+    static type name##_nan(type a, type b) {                                             \
+        const type magnitude = (type)(infinity | (infinity - 1));                        \
+        return (a & magnitude) > infinity   ? (type)(a | quiet)                          \
+               : (b & magnitude) > infinity ? (type)(b | quiet)                          \
+                                            : (type)(~magnitude | infinity | quiet);     \
+    }                                                                                    \
+    static void name(uint8_t *items, size_t n, size_t lanes) {                           \
+        for (size_t i = lanes; i < n; i++) {                                             \
+            type a, b, sum;                                                              \
+            memcpy(&a, items + (i - lanes) * sizeof a, sizeof a);                        \
+            memcpy(&b, items + i * sizeof b, sizeof b);                                  \
+            sum = store(load(a) + load(b));                                              \
+            if ((sum & (type)(infinity | (infinity - 1))) > infinity) {                  \
+                sum = name##_nan(a, b);                                                  \
+            }                                                                            \
+            memcpy(items + i * sizeof sum, &sum, sizeof sum);                            \
+        }                                                                                \
+    }
 
-RUNNING_SUM(sum_u8, uint8_t, AS_U8, AS_U8)
-RUNNING_SUM(sum_u16, uint16_t, AS_U16, AS_U16)
-RUNNING_SUM(sum_u32, uint32_t, , )
-RUNNING_SUM(sum_u64, uint64_t, , )
-RUNNING_SUM(sum_f32, float, , )
-RUNNING_SUM(sum_f64, double, , )
-RUNNING_SUM(sum_half, uint16_t, hr__half_to_float, hr__float_to_half)
-RUNNING_SUM(sum_bfloat, uint16_t, hr__bfloat_to_float, hr__float_to_bfloat)
+static float bits_to_float(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static uint32_t float_to_bits(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static double bits_to_double(uint64_t bits) {
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static uint64_t double_to_bits(double x) {
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+RUNNING_SUM(sum_u8, uint8_t)
+RUNNING_SUM(sum_u16, uint16_t)
+RUNNING_SUM(sum_u32, uint32_t)
+RUNNING_SUM(sum_u64, uint64_t)
+FLOAT_SUM(sum_half, uint16_t, hr__half_to_float, hr__float_to_half, 0x7C00, 0x200)
+FLOAT_SUM(sum_bfloat, uint16_t, hr__bfloat_to_float, hr__float_to_bfloat, 0x7F80, 0x40)
+FLOAT_SUM(sum_f32, uint32_t, bits_to_float, float_to_bits, UINT32_C(0x7F800000),
+          UINT32_C(0x400000))
+FLOAT_SUM(sum_f64, uint64_t, bits_to_double, double_to_bits, (UINT64_C(0x7FF) << 52),
+          (UINT64_C(1) << 51))
 
 /* As NumPy sums bool: it stays true. */
 static void sum_bool(uint8_t *items, size_t n) {
@@ -54,16 +99,16 @@ static void sum_floats(size_t itemsize, uint8_t *items, size_t n, size_t lanes) 
 static void sum_integers(size_t itemsize, uint8_t *items, size_t n) {
     switch (itemsize) {
     case 1:
-        sum_u8(items, n, 1);
+        sum_u8(items, n);
         break;
     case 2:
-        sum_u16(items, n, 1);
+        sum_u16(items, n);
         break;
     case 4:
-        sum_u32(items, n, 1);
+        sum_u32(items, n);
         break;
     default:
-        sum_u64(items, n, 1);
+        sum_u64(items, n);
     }
 }
 
@@ -102,14 +147,18 @@ static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
     return HR_OK;
 }
 
-/* Integers: sums of floats depend on their order, which is one after the other. */
+/* Kernels convert numbers of one part only. */
 static bool stage(const hr__codec *codec, hr__stage *out) {
-    const hr_dtype *to = &codec->decoded.dtype;
+    const hr_dtype *to = &codec->decoded.dtype, *from = &codec->encoded.dtype;
+    if (to->kind == HR_KIND_BOOL || !hr__dtype_is_number(from) ||
+        !hr__dtype_is_number(to)) {
+        return false;
+    }
+    bool is_complex = to->kind == HR_KIND_COMPLEX || from->kind == HR_KIND_COMPLEX;
     *out =
         (hr__stage){.kind = HR__STAGE_SUM, .items = *to, .nbytes = codec->decoded.nbytes};
     out->items.byte_order = HR_LITTLE;
-    return (to->kind == HR_KIND_INT || to->kind == HR_KIND_UINT) &&
-           hr__dtype_is_number(&codec->encoded.dtype);
+    return !is_complex || hr__dtype_same_kind(from, to);
 }
 
 static hr_status parse(hr__codec_parse *p, hr_error *err) {

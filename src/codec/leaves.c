@@ -26,12 +26,22 @@ static bool continues(const hr__chain *chain, int32_t i) {
     return hr__dtype_equal(&chain->codecs[i].decoded.dtype, next);
 }
 
-/* A stage stands before all steps, which its own way of laying out items allows for. */
+/* A stage stands before all steps but a cast to what it works in: laying out its items
+ * does as much. */
 static bool add_stage(const hr__codec *codec, hr__kernel_chain *k) {
-    bool is_first = k->steps.n == 0 && k->stage.kind == HR__STAGE_NONE;
-    if (!is_first || !codec->type->stage(codec, &k->stage)) {
+    hr__stage stage;
+    if (k->stage.kind != HR__STAGE_NONE || !codec->type->stage(codec, &stage)) {
         return false;
     }
+    const hr__step *step = &k->steps.steps[0];
+    bool is_laid_out = k->steps.n == 1 && step->code == HR__STEP_CAST &&
+                       (stage.kind == HR__STAGE_SUM || stage.kind == HR__STAGE_SCALE) &&
+                       hr__dtype_same_kind(&step->dtype, &stage.items);
+    if (k->steps.n > 0 && !is_laid_out) {
+        return false;
+    }
+    k->stage = stage;
+    k->steps.n = 0;
     k->laid = k->items;
     k->items = k->stage.items;
     return true;
@@ -42,10 +52,12 @@ static bool add_front(const hr__chain *chain, int32_t i, hr__kernel_chain *k) {
     if (codec->type->view) {
         return hr__dtype_equal(&codec->encoded.dtype, &codec->decoded.dtype);
     }
-    if (codec->type->stage != NULL) {
-        return add_stage(codec, k);
+    const uint32_t nsteps = k->steps.n;
+    if (codec->type->steps != NULL && codec->type->steps(codec, &k->items, &k->steps)) {
+        return true;
     }
-    return codec->type->steps != NULL && codec->type->steps(codec, &k->items, &k->steps);
+    k->steps.n = nsteps;
+    return codec->type->stage != NULL && add_stage(codec, k);
 }
 
 /* Do sizes agree with the number of elements? */

@@ -49,23 +49,32 @@ typedef struct hr__leaves {
     uint64_t block_nbytes;
 } hr__leaves;
 
-/* What lies between leaves and steps: nothing, running sums of integers, or components
- * unpacked from bits. */
+/* What lies between leaves and steps: nothing, running sums, components unpacked from
+ * bits, integers scaled, or numbers cast with a say in rounding and range. */
 typedef enum hr__stage_kind {
     HR__STAGE_NONE = 0,
     HR__STAGE_SUM,
-    HR__STAGE_UNPACK
+    HR__STAGE_UNPACK,
+    HR__STAGE_SCALE,
+    HR__STAGE_CAST
 } hr__stage_kind;
+
+#define HR__STAGE_MOST_MAPPED 4
 
 typedef struct hr__stage {
     hr__stage_kind kind;
-    hr_dtype items; /* that it makes, little-endian; SUM works in that type */
+    hr_dtype items; /* that it makes, little-endian; SUM and SCALE work in that type */
     uint64_t nbytes;
     /* UNPACK: from byte packed_at on, `width` bits for each component. */
     uint64_t packed_at, check_at;
     int32_t check_value; /* of the byte at check_at; −1: nothing to check */
     uint32_t component_nbytes, width, first_bit;
     bool is_signed, high_first;
+    uint64_t scale, offset; /* SCALE: x / scale + offset, exact, in 64 bits */
+    /* CAST, as of codec/cast.h. */
+    hr_dtype from;
+    uint32_t rounding, out_of_range, nmapped;
+    uint64_t mapped[HR__STAGE_MOST_MAPPED][2];
 } hr__stage;
 
 /* How kernels decode the chunks of a chain: leaves make laid_nbytes; a stage turns these

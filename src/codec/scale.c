@@ -7,6 +7,7 @@
 #include "codec/codecs.h"
 #include "codec/config.h"
 #include "codec/decode.h"
+#include "codec/leaves.h"
 #include "core/json.h"
 
 #define BLOCK_NELEMS 512
@@ -172,6 +173,21 @@ static bool steps(const hr__codec *codec, hr_dtype *items, hr__steps *out) {
            hr__steps_cast(out, &c->arithmetic, &codec->decoded.dtype);
 }
 
+/* Integers, which may have no exact result. */
+static bool stage(const hr__codec *codec, hr__stage *out) {
+    const config *c = codec->config;
+    const hr_dtype *to = &codec->decoded.dtype;
+    bool is_signed = to->kind == HR_KIND_INT;
+    *out = (hr__stage){.kind = HR__STAGE_SCALE,
+                       .items = *to,
+                       .nbytes = codec->decoded.nbytes,
+                       .scale = is_signed ? (uint64_t)c->int_scale : c->uint_scale,
+                       .offset = is_signed ? (uint64_t)c->int_offset : c->uint_offset};
+    out->items.byte_order = HR_LITTLE;
+    return (is_signed || to->kind == HR_KIND_UINT) && c->arithmetic.kind == to->kind &&
+           hr__dtype_same_kind(to, &codec->encoded.dtype);
+}
+
 /* --- fixedscaleoffset (numcodecs) --- */
 
 static hr_status set_config(hr__codec_parse *p, config *c, hr_error *err) {
@@ -332,4 +348,5 @@ const hr__codec_type hr__codec_scale_offset = {
     .parse = parse_scale_offset,
     .decode = decode,
     .steps = steps,
+    .stage = stage,
 };

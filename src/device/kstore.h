@@ -42,6 +42,9 @@ hr_status hr__kstore_lower(const hr_k_store *s, hr_k_store_task *task, hr_error 
 hr_status hr__kstore_list(const hr_k_store_task *tasks, uint32_t n,
                           hr_k_store_tile *tiles, hr_k_store_batch *batch, hr_error *err);
 
+/* The kernels' name of a type. */
+uint32_t hr__kstore_number(const hr_dtype *t);
+
 /* Tiles of an UNPACK task: at least one. Chunks are too small for 2^32. */
 static inline uint32_t hr__kfilter_tiles(const hr_k_filter_task *t) {
     const uint64_t nbytes = t->nitems * t->nbytes;

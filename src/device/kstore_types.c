@@ -5,7 +5,7 @@
 #include "core/dtype_swap.h"
 #include "device/kstore.h"
 
-static uint32_t number_of(const hr_dtype *t) {
+uint32_t hr__kstore_number(const hr_dtype *t) {
     uint32_t log_nbytes = t->itemsize == 1   ? 0
                           : t->itemsize == 2 ? 1
                           : t->itemsize == 4 ? 2
@@ -38,7 +38,7 @@ bool hr__kstore_begin(hr_k_store *s, const hr_dtype *from) {
         return false;
     }
     memset(s, 0, sizeof *s);
-    s->from = s->to = number_of(from);
+    s->from = s->to = hr__kstore_number(from);
     s->from_unit = unit_of(from);
     s->to_unit = 1;
     s->typesize = 1;
@@ -57,7 +57,7 @@ static bool add_step(hr_k_store *s, hr_k_step step) {
 
 bool hr__kstore_cast(hr_k_store *s, const hr_dtype *to) {
     return s->to != HR_K_RAW && hr__dtype_is_number(to) &&
-           add_step(s, (hr_k_step){.code = HR_K_CAST, .number = number_of(to)});
+           add_step(s, (hr_k_step){.code = HR_K_CAST, .number = hr__kstore_number(to)});
 }
 
 static uint64_t float_bits(float value) {
@@ -139,7 +139,7 @@ bool hr__kstore_end(hr_k_store *s, const hr_dtype *from, const hr_dtype *to) {
         s->from_unit = from->byte_order == to->byte_order ? 1 : hr__dtype_swap_unit(to);
         return can;
     }
-    if (s->to != number_of(to) && !hr__kstore_cast(s, to)) {
+    if (s->to != hr__kstore_number(to) && !hr__kstore_cast(s, to)) {
         return false;
     }
     if (s->nsteps > 0) {

@@ -216,6 +216,11 @@ static hr_status check_filter(const hr__simt_memory *m, hr__kernel kernel,
     if (kernel == HR__KERNEL_SUM) {
         return HR_OK;
     }
+    if (t->kind != HR_K_FILTER_BITS && (t->width == 0 || t->src % (t->width / 8) != 0)) {
+        return hr__fail(err, HR_ERR_DEVICE,
+                        "a filter reads items of %" PRIu32 " bits at %#" PRIx64, t->width,
+                        t->src);
+    }
     uint64_t nbits = t->nitems * t->width;
     return hr__simt_memory_check(m, t->src, nbits / 8 + (nbits % 8 != 0),
                                  "a filter's read", err);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/checked.h"
+#include "device/kstore.h"
 #include "exec/run.h"
 #include "exec/slab_flush.h"
 #include "exec/slab_store.h"
@@ -234,13 +235,45 @@ static hr_status lay_out(hr__slab *slab, const hr_dtype *to, hr__devptr place,
     return hr__slab_push_store(slab, HR__SLAB_LAYOUTS, &store, err);
 }
 
+static bool is_integer(const hr_dtype *type) {
+    return type->kind == HR_KIND_INT || type->kind == HR_KIND_UINT;
+}
+
 static hr_status push_sum(hr__slab *slab, const hr__stage *stage, hr__devptr place,
                           hr__decoded *decoded, hr_error *err) {
     HR__TRY(lay_out(slab, &stage->items, place, decoded, err));
     hr_k_filter_task task = {.dst = place,
+                             .kind = is_integer(&stage->items) ? HR_K_FILTER_INTEGERS
+                                                               : HR_K_FILTER_FLOATS,
+                             .number = hr__kstore_number(&stage->items),
                              .nitems = stage->nbytes / stage->items.itemsize,
                              .nbytes = (uint32_t)stage->items.itemsize};
-    return hr__slab_push_filter(slab, stage->kind, &task, err);
+    return hr__slab_push_filter(slab, HR__STAGE_SUM, &task, err);
+}
+
+/* Each item by itself: scaled where it stands, or cast from items elsewhere. */
+static hr_status push_items(hr__slab *slab, const hr__stage *stage, hr__devptr place,
+                            uint32_t status_index, hr__decoded *decoded, hr_error *err) {
+    const bool is_cast = stage->kind == HR__STAGE_CAST;
+    const hr_dtype *from = is_cast ? &stage->from : &stage->items;
+    hr_k_filter_task task = {.src =
+                                 is_cast ? reserve_scratch(slab, decoded->nbytes) : place,
+                             .dst = place,
+                             .kind = is_cast ? HR_K_FILTER_CAST : HR_K_FILTER_SCALE,
+                             .number = hr__kstore_number(&stage->items),
+                             .nitems = stage->nbytes / stage->items.itemsize,
+                             .nbytes = (uint32_t)stage->items.itemsize,
+                             .width = 8 * (uint32_t)from->itemsize,
+                             .status_index = status_index,
+                             .a = stage->scale,
+                             .b = stage->offset,
+                             .from = hr__kstore_number(from),
+                             .rounding = stage->rounding,
+                             .out_of_range = stage->out_of_range,
+                             .nmapped = stage->nmapped};
+    memcpy(task.mapped, stage->mapped, sizeof task.mapped);
+    HR__TRY(lay_out(slab, from, task.src, decoded, err));
+    return hr__slab_push_filter(slab, HR__STAGE_UNPACK, &task, err);
 }
 
 static hr_status push_unpack(hr__slab *slab, const hr__stage *stage, hr__devptr place,
@@ -269,8 +302,8 @@ static hr_status push_unpack(hr__slab *slab, const hr__stage *stage, hr__devptr 
     return hr__slab_push_filter(slab, stage->kind, &task, err);
 }
 
-/* Leaves, then the stage. It needs its items aligned; a sum whose leaves make such items
- * works where they lie. */
+/* Leaves, then the stage. It needs its items aligned; one that works in place does so
+ * where they lie if leaves make such items. */
 static hr_status add_staged(hr__slab *slab, const hr__chunk *chunk,
                             const hr__kernel_chain *kernels, const hr__leaves *leaves,
                             uint64_t offset, hr__decoded *decoded, hr_error *err) {
@@ -281,16 +314,17 @@ static hr_status add_staged(hr__slab *slab, const hr__chunk *chunk,
     if (!is_final) {
         place = reserve_scratch(slab, stage->nbytes);
     }
-    if (stage->kind == HR__STAGE_SUM && !leaves->stored &&
-        leaves->mode == HR__SHUFFLE_NONE &&
+    if ((stage->kind == HR__STAGE_SUM || stage->kind == HR__STAGE_SCALE) &&
+        !leaves->stored && leaves->mode == HR__SHUFFLE_NONE &&
         hr__dtype_equal(&kernels->laid, &stage->items)) {
         decoded->chunk = place;
     }
     HR__TRY(hr__slab_push_chunk(slab, chunk, &status_index, err));
     HR__TRY(decode_leaves(slab, leaves, offset, status_index, decoded, err));
-    HR__TRY(stage->kind == HR__STAGE_SUM
-                ? push_sum(slab, stage, place, decoded, err)
-                : push_unpack(slab, stage, place, status_index, decoded, err));
+    HR__TRY(stage->kind == HR__STAGE_SUM ? push_sum(slab, stage, place, decoded, err)
+            : stage->kind == HR__STAGE_UNPACK
+                ? push_unpack(slab, stage, place, status_index, decoded, err)
+                : push_items(slab, stage, place, status_index, decoded, err));
     if (is_final) {
         return HR_OK;
     }

@@ -150,6 +150,14 @@ static const char *reason_of(uint64_t status) {
     }
 }
 
+static void report_no_value(hr__run *run, const hr__chunk *chunk, uint32_t item) {
+    hr_error err = HR_ERROR_INIT;
+    (void)hr__fail(&err, HR_ERR_DATA,
+                   "item %" PRIu32 " has no value in the type of its filter", item);
+    hr__error_add_codec(&err, chunk->object->array->chain.codecs[0].name);
+    hr__run_report(run, chunk, &err);
+}
+
 static void report_padding(hr__run *run, const hr__chunk *chunk) {
     hr_error err = HR_ERROR_INIT;
     (void)hr__fail(&err, HR_ERR_DATA, "packed bits are not as many as the elements");
@@ -162,6 +170,10 @@ static void report_chunk(hr__run *run, const hr__chunk *chunk, uint64_t status) 
     hr_error err = HR_ERROR_INIT;
     if (status >> 32 == HR_K_BAD_PADDING) {
         report_padding(run, chunk);
+        return;
+    }
+    if (status >> 32 == HR_K_NO_VALUE) {
+        report_no_value(run, chunk, (uint32_t)status);
         return;
     }
     if (status >> 32 == HR__STATUS_NVCOMP) {

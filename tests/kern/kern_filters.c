@@ -1,4 +1,4 @@
-/* Running sums and packed bits against plain loops. SPDX-License-Identifier: Apache-2.0
+/* The filter kernels against plain loops. SPDX-License-Identifier: Apache-2.0
  *
  * usage: kern_filters simt|cuda [--seed N] [--cases N] [--bench MIB]
  *
@@ -14,46 +14,12 @@
 #include "device/kstore.h"
 #include "kern/args.h"
 #include "kern/device_run.h"
+#include "kern/filters_reference.h"
 #include "kern/random.h"
 
 #define MOST_TASKS 8
 #define GUARD 64
 #define PATTERN 0xA5
-
-static uint64_t load(const uint8_t *at, uint32_t nbytes) {
-    uint64_t x = 0;
-    memcpy(&x, at, nbytes);
-    return x;
-}
-
-/* --- the reference --- */
-
-static void sum_up(const hr_k_filter_task *t, uint8_t *items) {
-    uint64_t sum = 0;
-    for (uint64_t i = 0; i < t->nitems; i++) {
-        sum += load(items + i * t->nbytes, t->nbytes);
-        memcpy(items + i * t->nbytes, &sum, t->nbytes);
-    }
-}
-
-static uint64_t bit_of(const hr_k_filter_task *t, const uint8_t *src, uint64_t i) {
-    return src[i / 8] >> (t->high_first ? 7 - i % 8 : i % 8) & 1;
-}
-
-static void unpack(const hr_k_filter_task *t, const uint8_t *src, uint8_t *dst) {
-    for (uint64_t i = 0; i < t->nitems; i++) {
-        uint64_t bits = 0;
-        for (uint32_t k = 0; k < t->width; k++) {
-            bits |= bit_of(t, src, i * t->width + k) << k;
-        }
-        bool is_negative = t->is_signed && (bits >> (t->width - 1) & 1) != 0;
-        if (is_negative && t->width < 64) {
-            bits |= UINT64_MAX << t->width;
-        }
-        bits <<= t->first_bit;
-        memcpy(dst + i * t->nbytes, &bits, t->nbytes);
-    }
-}
 
 /* --- cases --- */
 
@@ -66,27 +32,93 @@ typedef struct filter_case {
     uint64_t status[MOST_TASKS];
 } filter_case;
 
+static uint32_t nbytes_of(uint32_t number) {
+    static const uint32_t nbytes[] = {[HR_K_F16] = 2, [HR_K_BF16] = 2, [HR_K_F32] = 4,
+                                      [HR_K_F64] = 8, [HR_K_C64] = 8,  [HR_K_C128] = 16};
+    return number <= HR_K_U64 ? 1U << (number - HR_K_I8) % 4 : nbytes[number];
+}
+
+static uint32_t draw(uint64_t *random, uint32_t first, uint32_t last) {
+    return first + (uint32_t)random_below(random, last - first + 1);
+}
+
+static void make_bits(hr_k_filter_task *t, uint64_t *random) {
+    t->width = 1 + (uint32_t)random_below(random, 8 * t->nbytes);
+    if (random_below(random, 3) == 0) {
+        t->nbytes = t->width = 1;
+        t->high_first = (uint32_t)random_below(random, 2);
+    }
+    if (t->width < 8 * t->nbytes && !t->high_first) {
+        t->first_bit = (uint32_t)random_below(random, 8 * t->nbytes - t->width + 1);
+    }
+    t->is_signed = !t->high_first && random_below(random, 2);
+}
+
+/* Scales that bytes are often multiples of, and offsets that often fit. */
+static void make_scale(hr_k_filter_task *t, uint64_t *random) {
+    static const int64_t scales[] = {1, 1, -1, 2, -3, INT64_MIN, INT64_MAX};
+    t->kind = HR_K_FILTER_SCALE;
+    t->number = draw(random, HR_K_I8, HR_K_U64);
+    t->nbytes = nbytes_of(t->number);
+    t->width = 8 * t->nbytes;
+    t->a = (uint64_t)scales[random_below(random, 7)];
+    t->b = random_below(random, 2) ? 0 : random_next(random) >> random_below(random, 64);
+}
+
+static void make_cast(hr_k_filter_task *t, uint64_t *random) {
+    t->kind = HR_K_FILTER_CAST;
+    t->from = draw(random, HR_K_I8, HR_K_F64);
+    t->number = draw(random, HR_K_I8, HR_K_F64);
+    t->nbytes = nbytes_of(t->number);
+    t->width = 8 * nbytes_of(t->from);
+    t->rounding = draw(random, HR_K_NEAREST_EVEN, HR_K_NEAREST_AWAY);
+    t->out_of_range = draw(random, HR_K_RANGE_FAIL, HR_K_RANGE_WRAP);
+    t->nmapped = draw(random, 0, HR_K_MOST_MAPPED);
+    for (uint32_t i = 0; i < t->nmapped; i++) {
+        for (uint32_t k = 0; k < 2; k++) {
+            const uint32_t nbits = k == 0 ? t->width : 8 * t->nbytes;
+            t->mapped[i][k] = random_next(random) >> (64 - nbits);
+        }
+    }
+}
+
 static void make_task(filter_case *c, uint32_t i, uint64_t *random) {
     hr_k_filter_task *t = &c->tasks[i];
     *t = (hr_k_filter_task){.nbytes = 1U << random_below(random, 4), .status_index = i};
     t->nitems =
         random_below(random, 3) ? random_below(random, 300) : random_below(random, 20000);
-    if (c->kernel == HR__KERNEL_UNPACK) {
-        t->width = 1 + (uint32_t)random_below(random, 8 * t->nbytes);
-        if (random_below(random, 3) == 0) {
-            t->nbytes = t->width = 1;
-            t->high_first = (uint32_t)random_below(random, 2);
-        }
-        if (t->width < 8 * t->nbytes && !t->high_first) {
-            t->first_bit = (uint32_t)random_below(random, 8 * t->nbytes - t->width + 1);
-        }
-        t->is_signed = !t->high_first && random_below(random, 2);
+    const uint64_t kind = random_below(random, 3);
+    if (c->kernel == HR__KERNEL_UNPACK && kind == 0) {
+        make_bits(t, random);
+    } else if (c->kernel == HR__KERNEL_UNPACK && kind == 1) {
+        make_scale(t, random);
+    } else if (c->kernel == HR__KERNEL_UNPACK) {
+        make_cast(t, random);
+    } else if (kind > 0) {
+        t->kind = HR_K_FILTER_FLOATS;
+        t->number = draw(random, HR_K_F16, HR_K_C128);
+        t->nbytes = nbytes_of(t->number);
     }
+    const bool is_aligned = c->kernel == HR__KERNEL_UNPACK && t->kind != HR_K_FILTER_BITS;
     uint64_t packed = (t->nitems * t->width + 7) / 8;
     c->src_at[i] = c->src_nbytes + 1 + random_below(random, 20);
+    c->src_at[i] = is_aligned ? (c->src_at[i] + 7) / 8 * 8 : c->src_at[i];
     c->src_nbytes = c->src_at[i] + packed;
     c->dst_at[i] = (c->dst_nbytes + GUARD + 15) / 16 * 16;
     c->dst_nbytes = c->dst_at[i] + t->nitems * t->nbytes;
+}
+
+/* Any bits; among them small numbers and specials of floats of all widths. */
+static void make_bytes(uint8_t *bytes, uint64_t n, uint64_t *random) {
+    static const uint64_t special[] = {0x7C00, 0xFC01, 0x7F800000, 0xFFC12345, 0x80000000,
+                                       0x7FF0, 1,      0x3F800000, 0x7F80};
+    for (uint64_t i = 0; i < n; i++) {
+        bytes[i] = (uint8_t)random_next(random);
+    }
+    for (uint64_t i = 0; i + 8 <= n; i += 8 * (1 + random_below(random, 1000))) {
+        const uint64_t bits = special[random_below(random, 9)] << 32 * (i / 8 % 2);
+        memcpy(bytes + i, &bits, sizeof bits);
+    }
 }
 
 static void make_case(filter_case *c, uint64_t *random) {
@@ -100,23 +132,22 @@ static void make_case(filter_case *c, uint64_t *random) {
     c->src = must_malloc(c->src_nbytes);
     c->before = must_malloc(c->dst_nbytes);
     c->want = must_malloc(c->dst_nbytes);
-    for (uint64_t i = 0; i < c->src_nbytes; i++) {
-        c->src[i] = (uint8_t)random_next(random);
-    }
+    make_bytes(c->src, c->src_nbytes, random);
     memset(c->before, PATTERN, c->dst_nbytes);
     for (uint32_t i = 0; i < c->ntasks && c->kernel == HR__KERNEL_SUM; i++) {
-        for (uint64_t k = 0; k < c->tasks[i].nitems * c->tasks[i].nbytes; k++) {
-            c->before[c->dst_at[i] + k] = (uint8_t)random_next(random);
-        }
+        make_bytes(c->before + c->dst_at[i], c->tasks[i].nitems * c->tasks[i].nbytes,
+                   random);
     }
     memcpy(c->want, c->before, c->dst_nbytes);
     for (uint32_t i = 0; i < c->ntasks; i++) {
         if (c->kernel == HR__KERNEL_SUM) {
-            sum_up(&c->tasks[i], c->want + c->dst_at[i]);
+            filters_sum(&c->tasks[i], c->want + c->dst_at[i]);
             continue;
         }
-        unpack(&c->tasks[i], c->src + c->src_at[i], c->want + c->dst_at[i]);
-        if (random_below(random, 2)) { /* the byte before the bits */
+        c->status[i] =
+            filters_make(&c->tasks[i], c->src + c->src_at[i], c->want + c->dst_at[i]);
+        if (c->tasks[i].kind == HR_K_FILTER_BITS && random_below(random, 2)) {
+            /* the byte before the bits */
             bool is_right = random_below(random, 2);
             c->tasks[i].check = 1;
             c->tasks[i].check_value =
@@ -195,21 +226,43 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* Zeros, which all have a value. */
+static hr__devptr alloc_zeros(runner *r, uint64_t nbytes) {
+    static const uint64_t zero;
+    const uint64_t n = nbytes / sizeof zero;
+    hr__devptr item = upload_new(r, &zero, sizeof zero), p = runner_alloc(r, nbytes);
+    const hr_k_fill fill = {.where = {.src = item,
+                                      .dst = p,
+                                      .nitems = n,
+                                      .itemsize = sizeof zero,
+                                      .ndim = 1,
+                                      .dims = {{.n = n, .dst_step = sizeof zero}}}};
+    runner_launch(r, HR__KERNEL_FILL, &fill);
+    runner_sync(r);
+    r->ops->free(r->device, item);
+    return p;
+}
+
 static void bench(runner *r, const char *name, hr__kernel kernel, hr_k_filter_task like,
                   uint64_t chunk_nbytes, uint64_t total) {
     enum { NSAMPLES = 5, NRUNS = 5 };
     uint32_t n = (uint32_t)(total / chunk_nbytes);
-    hr__devptr src = runner_alloc(r, total), dst = runner_alloc(r, total);
+    const uint64_t src_nbytes = chunk_nbytes / like.nbytes * like.width / 8;
+    const bool is_any = like.kind == HR_K_FILTER_BITS;
+    hr__devptr src = alloc_zeros(r, n * src_nbytes + 64), dst = alloc_zeros(r, total);
+    hr__devptr status = alloc_zeros(r, sizeof(uint64_t));
     hr_k_filter_task *tasks = must_malloc(n * sizeof *tasks);
     for (uint32_t i = 0; i < n; i++) {
         tasks[i] = like;
         tasks[i].nitems = chunk_nbytes / like.nbytes;
-        tasks[i].src = src + i * (total / n) / 8 * (like.width + 7) / 8 + 1;
+        tasks[i].src = src + i * src_nbytes + (is_any ? 1 : 0);
         tasks[i].dst = dst + i * chunk_nbytes;
     }
     uint32_t ntiles = count_tiles(tasks, n);
-    hr_k_filter filter = {
-        .tasks = upload_new(r, tasks, n * sizeof *tasks), .ntasks = n, .ntiles = ntiles};
+    hr_k_filter filter = {.tasks = upload_new(r, tasks, n * sizeof *tasks),
+                          .status = status,
+                          .ntasks = n,
+                          .ntiles = ntiles};
     runner_launch(r, kernel, &filter);
     runner_sync(r);
     double samples[NSAMPLES];
@@ -227,6 +280,7 @@ static void bench(runner *r, const char *name, hr__kernel kernel, hr_k_filter_ta
            (double)(n * chunk_nbytes) / samples[NSAMPLES / 2] / 1e9);
     r->ops->free(r->device, src);
     r->ops->free(r->device, dst);
+    r->ops->free(r->device, status);
     r->ops->free(r->device, filter.tasks);
     free(tasks);
 }
@@ -247,6 +301,29 @@ static void bench_all(runner *r, uint64_t total) {
                   part);
             bench(r, "unpack 12 bits, u16", HR__KERNEL_UNPACK,
                   (hr_k_filter_task){.nbytes = 2, .width = 12}, chunk, part);
+            bench(r, "sum, f32", HR__KERNEL_SUM,
+                  (hr_k_filter_task){
+                      .kind = HR_K_FILTER_FLOATS, .number = HR_K_F32, .nbytes = 4},
+                  chunk, part);
+            bench(r, "sum, f64", HR__KERNEL_SUM,
+                  (hr_k_filter_task){
+                      .kind = HR_K_FILTER_FLOATS, .number = HR_K_F64, .nbytes = 8},
+                  chunk, part);
+            bench(r, "scale, i32", HR__KERNEL_UNPACK,
+                  (hr_k_filter_task){.kind = HR_K_FILTER_SCALE,
+                                     .number = HR_K_I32,
+                                     .nbytes = 4,
+                                     .width = 32,
+                                     .a = 10},
+                  chunk, part);
+            bench(r, "cast, i16 from f32, clamped", HR__KERNEL_UNPACK,
+                  (hr_k_filter_task){.kind = HR_K_FILTER_CAST,
+                                     .number = HR_K_I16,
+                                     .from = HR_K_F32,
+                                     .nbytes = 2,
+                                     .width = 32,
+                                     .out_of_range = HR_K_RANGE_CLAMP},
+                  chunk, part);
         }
     }
 }

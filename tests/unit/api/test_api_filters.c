@@ -84,6 +84,13 @@ static void v2_filters(void **state) {
         {"<u8", DELTA("<u8", "<u8"), 8 * N, 8},
         {">i4", DELTA(">i4", ">i2"), 2 * N, 2},
         {"<i4", DELTA("<i4", "<f4"), 4 * N, 4},
+        {"<f4", DELTA("<f4", "<f4"), 4 * N, 4},
+        {"<f8", DELTA("<f8", "<f8"), 8 * N, 8},
+        {"<f2", DELTA("<f2", "<f2"), 2 * N, 2},
+        {">f4", DELTA(">f4", "<i2"), 2 * N, 2},
+        {"<f8", DELTA("<f8", "<f4") ",{\"id\":\"shuffle\",\"elementsize\":4}", 4 * N, 4},
+        {"<c8", DELTA("<c8", "<c8"), 8 * N, 4},
+        {">c16", DELTA(">c16", ">c16"), 16 * N, 8},
         {"<f4", FIXED("<f4", "<i4", "10", "3") "," DELTA("<i4", "<i1"), N, 1},
         {"<f4", "{\"id\":\"bitround\",\"keepbits\":8}", 4 * N, 4},
     };
@@ -128,6 +135,12 @@ static void a_whole_chunk_is_summed_in_place(void **state) {
     hr_node_unref(node);
 }
 
+#define V3_META                                                                          \
+    "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[%d,%d],\"data_type\":"        \
+    "\"%s\",\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_"            \
+    "shape\":[%d,%d]}},\"chunk_key_encoding\":{\"name\":\"default\"},\"codecs\":"        \
+    "[%s],\"fill_value\":%s,\"attributes\":{}}"
+
 typedef struct v3_case {
     const char *dtype, *own, *codecs, *fill;
     size_t encoded_nbytes, itemsize;
@@ -161,6 +174,47 @@ static void v3_filters(void **state) {
                        "\"encode\":[[\"NaN\",-128]]}") "," BYTES("little"),
          "3", 2 * N, 2, 0, 0},
         {"float32", "<f4", CAST("int32", "") "," BYTES("big"), "3", 4 * N, 4, 0, 0},
+#define ROUND(how, range) ",\"rounding\":\"" how "\",\"out_of_range\":\"" range "\""
+#define UNUSUAL                                                                          \
+    ",\"scalar_map\":{\"decode\":[[\"NaN\",-1],[\"Infinity\",7],[\"-Infinity\",5]]}"
+        {"int16", "<i2",
+         CAST("float32", ROUND("towards-zero", "clamp") UNUSUAL) "," BYTES("little"), "3",
+         4 * N, 4, 0, 0},
+        {"int64", "<i8",
+         CAST("float64", ROUND("nearest-away", "clamp") UNUSUAL) "," BYTES("big"), "3",
+         8 * N, 8, 0, 0},
+        {"uint8", "|u1", CAST("int16", ROUND("nearest-even", "wrap")) "," BYTES("little"),
+         "3", 2 * N, 2, 0, 0},
+        {"int8", "|i1", CAST("uint64", ROUND("nearest-even", "clamp")) "," BYTES("big"),
+         "3", 8 * N, 8, 0, 0},
+        {"float32", "<f4",
+         CAST("float64", ROUND("towards-positive", "clamp")) "," BYTES("little"), "3",
+         8 * N, 8, 0, 0},
+        {"float16", "<f2",
+         CAST("int32", ROUND("nearest-away", "clamp")) "," BYTES("little"), "3", 4 * N, 4,
+         0, 0},
+        {"bfloat16", "bfloat16",
+         CAST("float64", ROUND("towards-negative", "clamp")) "," BYTES("big"), "3", 8 * N,
+         8, 0, 0},
+        {"float32", "<f4",
+         CAST("int8",
+              ",\"scalar_map\":{\"decode\":[[-128,\"NaN\"],[127,1e9]]}") "," BYTES("littl"
+                                                                                   "e"),
+         "3", N, 1, 0, 0},
+        {"int32", "<i4",
+         CODEC("scale_offset",
+               "\"scale\":-1,\"offset\":5") "," CAST("uint8", "") "," BYTES("little"),
+         "5", N, 1, 0, 0},
+        {"uint64", "<u8",
+         CODEC("scale_offset", "\"offset\":5") "," CAST("uint32", "") "," BYTES("big"),
+         "5", 4 * N, 4, 0, 0},
+        {"float64", "<f8",
+         CODEC("scale_offset", "\"scale\":10,\"offset\":2") "," CAST(
+             "float32", "") "," CAST("float64",
+                                     ROUND("towards-zero", "clamp")) "," BYTES("little"),
+         "3", 8 * N, 8, 0, 0},
+        {"float32", "<f4", CODEC("numcodecs.delta", "\"dtype\":\"<f4\"") "," BYTES("big"),
+         "1", 4 * N, 4, 0, 0},
         {"float64", "<f8",
          CODEC("scale_offset", "\"scale\":10") "," CAST(
              "uint64", ",\"scalar_map\":{\"decode\":[[1,-5]]}") "," BYTES("little"),
@@ -189,14 +243,8 @@ static void v3_filters(void **state) {
     world *w = *state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char meta[1024];
-        (void)snprintf(
-            meta, sizeof meta,
-            "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[%d,%d],\"data_type\":"
-            "\"%s\",\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_"
-            "shape\":[%d,%d]}},\"chunk_key_encoding\":{\"name\":\"default\"},\"codecs\":"
-            "[%s],\"fill_value\":%s,\"attributes\":{}}",
-            ROWS, 2 * COLS - 1, cases[i].dtype, ROWS, COLS, cases[i].codecs,
-            cases[i].fill);
+        (void)snprintf(meta, sizeof meta, V3_META, ROWS, 2 * COLS - 1, cases[i].dtype,
+                       ROWS, COLS, cases[i].codecs, cases[i].fill);
         w->first_byte = cases[i].first_byte > 0 ? cases[i].first_byte : -1;
         w->last_byte = cases[i].last_byte > 0 ? cases[i].last_byte : -1;
         hr_node *node =
@@ -207,10 +255,83 @@ static void v3_filters(void **state) {
     }
 }
 
+/* Stored by columns, as int16: the transpose is behind a filter, and is strides. */
+static void transposes_behind_filters_cost_nothing(void **state) {
+    world *w = *state;
+    enum { R = 2, C = 3 };
+    static const int16_t stored[C][R] = {{0, 100}, {1, 101}, {2, 102}};
+    static const int64_t shape[] = {R, C};
+    char meta[1024];
+    (void)snprintf(
+        meta, sizeof meta, V3_META, R, C, "int32", R, C,
+        CODEC("scale_offset", "\"scale\":1,\"offset\":7") "," CAST("int16", "") "," CODEC(
+            "transpose", "\"order\":[1,0]") "," BYTES("little"),
+        "7");
+    put(w->store, "a/zarr.json", meta, strlen(meta));
+    put(w->store, "a/c/0/0", stored, sizeof stored);
+    hr_node *node = NULL;
+    assert_int_equal(hr_open_store(w->store, "a", NULL, &node, &w->err), HR_OK);
+    for (int i = 0; i < 2; i++) {
+        int32_t out[R][C] = {{0}};
+        hr_read_options o = HR_READ_OPTIONS_INIT;
+        hr_request r = request(node, out, 2, shape);
+        hr_batch *batch = NULL;
+        o.strict = 1;
+        r.dst.device.type = (int32_t)(i == 0 ? HR_DEVICE_CPU : HR_DEVICE_SIMT);
+        assert_int_equal(hr_read_submit(w->context, &r, 1, NULL, &o, &batch, &w->err),
+                         HR_OK);
+        assert_int_equal(hr_batch_wait(batch, -1, &w->err), HR_OK);
+        hr_batch_unref(batch);
+        for (int k = 0; k < R * C; k++) {
+            assert_int_equal(out[k / C][k % C], k / C * 100 + k % C + 7);
+        }
+    }
+    hr_node_unref(node);
+}
+
+/* On the host and by kernels. */
+static void assert_both_fail(world *w, hr_node *node, const char *dtype) {
+    static const int64_t shape[] = {ROWS, 2 * COLS - 1};
+    uint8_t *out = malloc(OUT_NBYTES);
+    assert_non_null(out);
+    hr_request r = request(node, out, 2, shape);
+    assert_int_equal(hr_dtype_parse(dtype, &r.dst.dtype, NULL), HR_OK);
+    for (int i = 0; i < 2; i++) {
+        hr_batch *batch = NULL;
+        hr_read_options o = HR_READ_OPTIONS_INIT;
+        o.strict = 1;
+        r.dst.device.type = (int32_t)(i == 0 ? HR_DEVICE_CPU : HR_DEVICE_SIMT);
+        assert_int_equal(hr_read_submit(w->context, &r, 1, NULL, &o, &batch, &w->err),
+                         HR_OK);
+        assert_int_equal(hr_batch_wait(batch, -1, &w->err), HR_ERR_DATA);
+        hr_batch_unref(batch);
+    }
+    free(out);
+}
+
+/* Random integers are not all multiples of the scale, nor do they fit a byte. */
+static void items_without_a_value_are_an_error(void **state) {
+    world *w = *state;
+    static const char *const keys[] = {"a/c/0/0", "a/c/0/1"};
+    static const char *const codecs[] = {
+        CODEC("scale_offset", "\"scale\":3") "," BYTES("little"),
+        CODEC("scale_offset", "\"offset\":2000000000") "," BYTES("little"),
+        CAST("int64", "") "," BYTES("little"),
+        CAST("float32", ",\"out_of_range\":\"clamp\"") "," BYTES("little"), /* NaN */
+    };
+    for (size_t i = 0; i < sizeof codecs / sizeof *codecs; i++) {
+        char meta[1024];
+        (void)snprintf(meta, sizeof meta, V3_META, ROWS, 2 * COLS - 1, "int32", ROWS,
+                       COLS, codecs[i], "0");
+        hr_node *node = make_array(w, meta, keys, i == 2 ? 8 * N : 4 * N, 4, true);
+        assert_both_fail(w, node, "<i4");
+        hr_node_unref(node);
+    }
+}
+
 static void wrong_padding_is_an_error(void **state) {
     world *w = *state;
     static const char *const keys[] = {"a/0.0", "a/0.1"};
-    static const int64_t shape[] = {ROWS, 2 * COLS - 1};
     char meta[512];
     (void)snprintf(meta, sizeof meta,
                    "{\"zarr_format\":2,\"shape\":[%d,%d],\"chunks\":[%d,%d],\"dtype\":"
@@ -219,18 +340,7 @@ static void wrong_padding_is_an_error(void **state) {
                    ROWS, 2 * COLS - 1, ROWS, COLS);
     w->first_byte = 0;
     hr_node *node = make_array(w, meta, keys, 1 + (N + 7) / 8, 1, true);
-    uint8_t *out = malloc(OUT_NBYTES);
-    hr_request r = request(node, out, 2, shape);
-    r.dst.dtype = (hr_dtype){.kind = HR_KIND_BOOL, .itemsize = 1};
-    for (int i = 0; i < 2; i++) {
-        hr_batch *batch = NULL;
-        r.dst.device.type = (int32_t)(i == 0 ? HR_DEVICE_CPU : HR_DEVICE_SIMT);
-        assert_int_equal(hr_read_submit(w->context, &r, 1, NULL, NULL, &batch, &w->err),
-                         HR_OK);
-        assert_int_equal(hr_batch_wait(batch, -1, &w->err), HR_ERR_DATA);
-        hr_batch_unref(batch);
-    }
-    free(out);
+    assert_both_fail(w, node, "|b1");
     hr_node_unref(node);
 }
 
@@ -240,6 +350,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(v3_filters, setup, teardown),
         cmocka_unit_test_setup_teardown(v2_packed_bits, setup, teardown),
         cmocka_unit_test_setup_teardown(a_whole_chunk_is_summed_in_place, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(transposes_behind_filters_cost_nothing, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(items_without_a_value_are_an_error, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(wrong_padding_is_an_error, setup, teardown),
     };

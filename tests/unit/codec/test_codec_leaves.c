@@ -201,9 +201,10 @@ static void other_codecs_are_refused_by_name(void **state) {
     CHUNK(&r, "<f4", N / 4);
     assert_opens(chain_open_v2(&r, "null", "{\"id\":\"bz2\",\"level\":1}"), &r);
     assert_string_equal(hr__chain_refuses_leaves(&r.chain), "bz2");
-    assert_opens(chain_open_v2(&r, "[{\"id\":\"delta\",\"dtype\":\"<f4\"}]",
-                               "{\"id\":\"lz4\",\"acceleration\":1}"),
-                 &r);
+    assert_opens(
+        chain_open_v2(&r, "[{\"id\":\"delta\",\"dtype\":\"<c16\",\"astype\":\"<f8\"}]",
+                      "{\"id\":\"lz4\",\"acceleration\":1}"),
+        &r);
     assert_string_equal(hr__chain_refuses_leaves(&r.chain), "delta");
     chain_close(&r);
 }
