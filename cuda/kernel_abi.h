@@ -288,7 +288,7 @@ enum {
     HR_K_BAD_PADDING,   /* packed bits say that they are more, or fewer */
     HR_K_BAD_CODE,      /* entropy-coded bits, or the table of their code, are wrong */
     HR_K_BAD_CHECKSUM,
-    HR_K_NO_VALUE,      /* an item has no value in its type */
+    HR_K_NO_VALUE, /* an item has no value in its type */
 };
 
 /* Teams of the LZ decoders: X(name, threads, bytes of shared memory). A w is so many
