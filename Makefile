@@ -48,7 +48,7 @@ corpus: $(if $(wildcard $(CORPUS)/files.tar.xz),$(BUILD)/corpus/MANIFEST.tsv,cor
 $(BUILD)/corpus/MANIFEST.tsv: $(CORPUS)/files.tar.xz
 	mkdir -p $(BUILD)
 	tar xf $< -C $(BUILD)
-	cp $(CORPUS)/MANIFEST.tsv $@.tmp && chmod u+w $@.tmp && mv $@.tmp $@
+	cp $(CORPUS)/*.tsv $(BUILD)/corpus/ && chmod u+w $(BUILD)/corpus/*.tsv && touch $@
 
 .PHONY: corpus-absent
 corpus-absent:

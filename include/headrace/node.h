@@ -50,14 +50,17 @@ typedef struct hr_open_options {
 #define HR_OPEN_OPTIONS_INIT ((hr_open_options){.struct_size = sizeof(hr_open_options)})
 
 /* Open the array or group at a URL: a path or file:// URL (%XX decoded) of a Zarr
- * directory. Metadata is read and checked now, on the host; no chunk is touched.
+ * directory or a TIFF file. Behind a file, "#ifd=1" names another directory of its main
+ * chain, "#level=2" an overview of its first image (0 is the image; masks do not count,
+ * SubIFDs do). Metadata is read and checked now, on the host; no chunk is touched.
  * `options` may be NULL. Caller owns *out. Errors: HR_ERR_NOT_FOUND, HR_ERR_IO,
  * HR_ERR_METADATA, HR_ERR_UNSUPPORTED (names the extension), HR_ERR_OVERFLOW for a
  * document above metadata_max_nbytes. Any thread. */
 HR_API HR_NODISCARD hr_status hr_open(hr_context *context, const char *url,
                                       const hr_open_options *options, hr_node **out,
                                       hr_error *err);
-/* The same below `path` ("" = root, "a/b") of a store, which the node holds. */
+/* The same below `path` ("" = root, "a/b", "c.tif#ifd=1") of a store, which the node
+ * holds. */
 HR_API HR_NODISCARD hr_status hr_open_store(hr_store *store, const char *path,
                                             const hr_open_options *options, hr_node **out,
                                             hr_error *err);
@@ -77,7 +80,7 @@ typedef enum hr_node_kind { HR_NODE_ARRAY = 1, HR_NODE_GROUP = 2 } hr_node_kind;
 typedef struct hr_node_info {
     uint32_t struct_size;
     hr_node_kind kind;
-    const char *format;          /* "zarr2", "zarr3" */
+    const char *format;          /* "zarr2", "zarr3", "tiff", "bigtiff" */
     const char *url;             /* of the store, then the path inside it */
     const char *attributes_json; /* an object, "{}" when there are none */
 

@@ -91,7 +91,7 @@ hr_status hr__packing_steps(const hr_request *r, size_t i, hr__arena *arena,
     if (r->packing == NULL) {
         return HR_OK;
     }
-    const hr_dtype *from = &r->array->zarr.array.dtype;
+    const hr_dtype *from = &r->array->source.array->dtype;
     hr_packing p;
     HR__TRY(read_packing(r, i, &p, err));
     HR__TRY(check_types(from, &r->dst.dtype, i, err));

@@ -20,8 +20,8 @@ hr_status hr_selection_shape(const hr_node *array, const hr_selection *selection
         return hr__fail(err, HR_ERR_ARGUMENT, "selection, ndim or shape is NULL");
     }
     return hr__selection_shape(
-        &array->zarr.array, selection,
-        array->zarr.is_rectilinear ? NULL : array->zarr.chunk_shape, ndim, shape, err);
+        array->source.array, selection,
+        array->info.is_rectilinear ? NULL : array->info.chunk_shape, ndim, shape, err);
 }
 
 static hr_status make_target(hr_batch *b, const hr_request *r, size_t i, hr_error *err) {
@@ -66,15 +66,15 @@ static hr_status prepare(hr_batch *b, const hr_request *requests, size_t n,
         if (selection == NULL) {
             return hr__fail_memory(err, sizeof r.selection);
         }
-        const hr__zarr_node *z = &r.array->zarr;
-        plan[i] =
-            (hr__plan_request){.array = &z->array,
-                               .selection = selection,
-                               .block_shape = z->is_rectilinear ? NULL : z->chunk_shape,
-                               .dst_itemsize = r.dst.dtype.itemsize,
-                               .dst_ndim = r.dst.ndim,
-                               .dst_shape = r.dst.shape,
-                               .dst_strides = r.dst.strides_nbytes};
+        const hr_node_info *info = &r.array->info;
+        plan[i] = (hr__plan_request){.array = r.array->source.array,
+                                     .selection = selection,
+                                     .block_shape =
+                                         info->is_rectilinear ? NULL : info->chunk_shape,
+                                     .dst_itemsize = r.dst.dtype.itemsize,
+                                     .dst_ndim = r.dst.ndim,
+                                     .dst_shape = r.dst.shape,
+                                     .dst_strides = r.dst.strides_nbytes};
     }
     return hr__plan_build(plan, n, arena, &b->run.plan, err);
 }
@@ -212,7 +212,7 @@ void hr_batch_unref(hr_batch *batch) {
 hr_status hr_read(hr_node *array, const hr_selection *selection, const hr_tensor *dst,
                   hr_error *err) {
     HR__TRY(hr__node_check(array, HR_NODE_ARRAY, err));
-    if (dst == NULL || hr__dtype_is_vlen(&array->zarr.array.dtype)) {
+    if (dst == NULL || hr__dtype_is_vlen(&array->source.array->dtype)) {
         return hr__fail(
             err, HR_ERR_ARGUMENT,
             "dst is NULL, or the elements are of variable length: use a batch");

@@ -75,7 +75,7 @@ hr_status hr__request_check(const hr_request *r, size_t i, hr_error *err) {
         return hr__fail(err, status, "request %zu: not an array", i);
     }
     const hr_tensor *t = &r->dst;
-    HR__TRY(check_dtype(r, &r->array->zarr.array, i, err));
+    HR__TRY(check_dtype(r, r->array->source.array, i, err));
     if (t->ndim < 0 || t->ndim > HR_MAX_NDIM || (t->ndim > 0 && t->shape == NULL)) {
         return hr__fail(err, HR_ERR_ARGUMENT, "request %zu: destination has ndim %d", i,
                         t->ndim);
@@ -116,7 +116,7 @@ static bool with_orders(const hr_dtype *own, const hr_dtype *asked, hr__arena *a
 
 hr_status hr__request_dtype(const hr_request *r, hr__arena *arena, hr_dtype *out,
                             hr_error *err) {
-    const hr_dtype *own = &r->array->zarr.array.dtype;
+    const hr_dtype *own = &r->array->source.array->dtype;
     if (!hr__dtype_same_kind(&r->dst.dtype, own)) { /* a cast: numbers have no fields */
         *out = r->dst.dtype;
         out->fields = NULL;

@@ -41,4 +41,12 @@ extern const hr__codec_type hr__codec_vlen_bytes;
 extern const hr__codec_type hr__codec_vlen_array;
 extern const hr__codec_type hr__codec_base64;
 
+/* of TIFF */
+extern const hr__codec_type hr__codec_tiff_lzw;
+extern const hr__codec_type hr__codec_tiff_packbits;
+extern const hr__codec_type hr__codec_tiff_predictor2;
+extern const hr__codec_type hr__codec_tiff_predictor3;
+extern const hr__codec_type hr__codec_tiff_samples;
+extern const hr__codec_type hr__codec_tiff_reverse;
+
 #endif

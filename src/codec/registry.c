@@ -42,6 +42,12 @@ static const hr__codec_type *const types[] = {
     &hr__codec_vlen_bytes,
     &hr__codec_vlen_array,
     &hr__codec_base64,
+    &hr__codec_tiff_lzw,
+    &hr__codec_tiff_packbits,
+    &hr__codec_tiff_predictor2,
+    &hr__codec_tiff_predictor3,
+    &hr__codec_tiff_samples,
+    &hr__codec_tiff_reverse,
 };
 
 #define NTYPES (sizeof types / sizeof types[0])

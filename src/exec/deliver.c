@@ -66,19 +66,6 @@ static uint8_t *direct_destination(const hr__run *run, const hr__chunk *chunk,
                                                          : NULL;
 }
 
-static hr_status chunk_chain(const hr__array *a, const hr__chunk *chunk,
-                             const hr__chain **chain, hr_error *err) {
-    if (a->chain_for == NULL) {
-        *chain = &a->chain;
-        return HR_OK;
-    }
-    int64_t shape[HR_MAX_NDIM];
-    for (int32_t i = 0; i < a->ndim; i++) {
-        shape[i] = hr__grid_length(&a->grid[i], chunk->coords[i]);
-    }
-    return a->chain_for(a, shape, chain, err);
-}
-
 /* Before anything is read or allocated for it: could that many bytes be this chunk? */
 static hr_status check_encoded(const hr__chain *chain, uint64_t nbytes, hr_error *err) {
     const hr__spec *e = &chain->encoded;
@@ -101,7 +88,7 @@ static hr_status check_encoded(const hr__chain *chain, uint64_t nbytes, hr_error
 
 hr_status hr__run_check_chunk(const hr__array *a, const hr__chunk *chunk,
                               const hr__chain **chain, hr_error *err) {
-    HR__TRY(chunk_chain(a, chunk, chain, err));
+    HR__TRY(hr__array_chain(a, chunk->coords, chain, err));
     return check_encoded(*chain, chunk->nbytes, err);
 }
 

@@ -15,7 +15,7 @@ struct hr__index {
     hr__index_key key;
     uint32_t refs; /* under the cache's lock; the cache itself holds one while linked */
     bool linked;
-    uint64_t ninner;
+    uint64_t n;    /* pairs */
     size_t nbytes; /* of this allocation */
     hr__index *hash_next;
     hr__index *newer, *older; /* order of use */
@@ -161,28 +161,67 @@ void hr__index_cache_destroy(hr__index_cache *cache) {
     }
 }
 
-static hr_status read_index(const hr__level *level, hr__object *object, hr__extent shard,
-                            bool skip_checksums, hr__worker *worker, hr__index *x,
-                            hr_error *err) {
-    uint64_t encoded = level->index.encoded.nbytes;
-    uint8_t *raw = hr__scratch_reserve(worker->allocator, &worker->read, encoded);
+hr_status hr__index_get(hr__index_cache *cache, const hr__index_key *key, uint64_t n,
+                        const hr__index_fill *fill, hr__index **out, hr_error *err) {
+    hr__index *x = key->version != 0 ? find(cache, key) : NULL;
+    if (x == NULL) {
+        uint64_t nbytes;
+        if (!hr__mul_u64(n, 16, &nbytes) || !hr__add_u64(nbytes, sizeof *x, &nbytes)) {
+            return hr__fail(err, HR_ERR_OVERFLOW, "index of %" PRIu64 " entries", n);
+        }
+        x = hr__alloc(cache->allocator, nbytes);
+        if (x == NULL) {
+            return hr__fail_memory(err, nbytes);
+        }
+        *x = (hr__index){.key = *key, .refs = 1, .n = n, .nbytes = nbytes};
+        hr_status status = fill->fill(fill->user, x->pairs, err);
+        if (status != HR_OK) {
+            hr__free(cache->allocator, x, x->nbytes);
+            return status;
+        }
+        keep(cache, x);
+    }
+    *out = x;
+    return HR_OK;
+}
+
+const uint64_t *hr__index_pairs(const hr__index *index) {
+    return index->pairs;
+}
+
+/* The index of a shard that is to be read. */
+typedef struct shard_reader {
+    const hr__level *level;
+    hr__object *object;
+    hr__extent shard;
+    bool skip_checksums;
+    hr__worker *worker;
+    uint64_t *read_nbytes;
+} shard_reader;
+
+static hr_status read_index(void *user, uint64_t *pairs, hr_error *err) {
+    const shard_reader *r = user;
+    uint64_t encoded = r->level->index.encoded.nbytes;
+    uint8_t *raw = hr__scratch_reserve(r->worker->allocator, &r->worker->read, encoded);
     if (raw == NULL) {
         return hr__fail_memory(err, encoded);
     }
-    uint64_t at = level->index_at_start ? 0 : shard.nbytes - encoded;
-    HR__TRY(hr__object_read(object, shard.offset + at, encoded, raw, err));
-    hr__decode d = {.worker = worker,
-                    .skip_checksums = skip_checksums,
+    uint64_t at = r->level->index_at_start ? 0 : r->shard.nbytes - encoded;
+    HR__TRY(hr__object_read(r->object, r->shard.offset + at, encoded, raw, err));
+    hr__decode d = {.worker = r->worker,
+                    .skip_checksums = r->skip_checksums,
                     .src = raw,
                     .src_nbytes = encoded,
-                    .dst = (uint8_t *)x->pairs,
-                    .dst_nbytes = level->ninner * 16};
-    hr_status status = hr__chain_decode(&level->index, &d, err);
+                    .dst = (uint8_t *)pairs,
+                    .dst_nbytes = r->level->ninner * 16};
+    hr_status status = hr__chain_decode(&r->level->index, &d, err);
     if (status != HR_OK) {
         hr__error_add_codec(err, hr__codec_sharding.name);
-        hr__error_add_place(err, NULL, NULL, shard.offset + at);
+        hr__error_add_place(err, NULL, NULL, r->shard.offset + at);
+        return status;
     }
-    return status;
+    *r->read_nbytes += encoded;
+    return HR_OK;
 }
 
 hr_status hr__index_load(hr__index_cache *cache, const hr__index_key *key,
@@ -195,30 +234,14 @@ hr_status hr__index_load(hr__index_cache *cache, const hr__index_key *key,
                         "shard is %" PRIu64 " bytes, its index needs %" PRIu64,
                         shard.nbytes, encoded);
     }
-    hr__index *x = key->version != 0 ? find(cache, key) : NULL;
-    if (x == NULL) {
-        uint64_t nbytes;
-        if (!hr__mul_u64(level->ninner, 16, &nbytes) ||
-            !hr__add_u64(nbytes, sizeof *x, &nbytes)) {
-            return hr__fail(err, HR_ERR_OVERFLOW, "shard index too large");
-        }
-        x = hr__alloc(cache->allocator, nbytes);
-        if (x == NULL) {
-            return hr__fail_memory(err, nbytes);
-        }
-        *x = (hr__index){
-            .key = *key, .refs = 1, .ninner = level->ninner, .nbytes = nbytes};
-        hr_status status =
-            read_index(level, object, shard, skip_checksums, worker, x, err);
-        if (status != HR_OK) {
-            hr__free(cache->allocator, x, x->nbytes);
-            return status;
-        }
-        *read_nbytes += encoded;
-        keep(cache, x);
-    }
-    *out = x;
-    return HR_OK;
+    shard_reader r = {.level = level,
+                      .object = object,
+                      .shard = shard,
+                      .skip_checksums = skip_checksums,
+                      .worker = worker,
+                      .read_nbytes = read_nbytes};
+    const hr__index_fill fill = {.user = &r, .fill = read_index};
+    return hr__index_get(cache, key, level->ninner, &fill, out, err);
 }
 
 hr_status hr__index_lookup(const hr__index *index, uint64_t i, hr__extent shard,

@@ -1,4 +1,4 @@
-/* Shard indexes: reading, checking, keeping. SPDX-License-Identifier: Apache-2.0 */
+/* Indexes of shards and files: reading, checking, keeping. SPDX-License-Identifier: Apache-2.0 */
 #ifndef HR_EXEC_INDEX_H
 #define HR_EXEC_INDEX_H
 
@@ -9,8 +9,9 @@
 #include "format/array.h"
 #include "store/store.h"
 
-/* The decoded index of one shard: pairs[2i], pairs[2i + 1] = offset and size of inner
- * chunk i; both UINT64_MAX where it is absent. Shared and immutable. */
+/* The decoded index of one shard, or a page of the tables of a file: pairs[2i],
+ * pairs[2i + 1] = offset and size of inner chunk i; both UINT64_MAX where it is absent.
+ * Shared and immutable. */
 typedef struct hr__index hr__index;
 
 /* Byte-capped, least recently used out first. Thread-safe; in a forked child it starts
@@ -19,7 +20,7 @@ typedef struct hr__index_cache hr__index_cache;
 hr__index_cache *hr__index_cache_create(const hr_allocator *a, uint64_t max_nbytes);
 void hr__index_cache_destroy(hr__index_cache *cache);
 
-/* Names one shard of one version of one object. */
+/* Names one shard, or page, of one version of one object. */
 typedef struct hr__index_key {
     uint64_t source_id;
     uint64_t outer;   /* number of the outer chunk */
@@ -33,6 +34,18 @@ typedef struct hr__index_key {
 typedef struct hr__extent {
     uint64_t offset, nbytes;
 } hr__extent;
+
+/* Makes the pairs of an index that is not in the cache. */
+typedef struct hr__index_fill {
+    void *user;
+    hr_status (*fill)(void *user, uint64_t *pairs, hr_error *err);
+} hr__index_fill;
+
+/* Index of n pairs: from the cache, else made by `fill` and kept. Release *out with
+ * hr__index_release. Errors: those of fill. */
+hr_status hr__index_get(hr__index_cache *cache, const hr__index_key *key, uint64_t n,
+                        const hr__index_fill *fill, hr__index **out, hr_error *err);
+const uint64_t *hr__index_pairs(const hr__index *index);
 
 /* Index of the shard that lies at `shard` in the object: from the cache or the store.
  * Release *out with hr__index_release. Errors: HR_ERR_DATA naming the shard's size and

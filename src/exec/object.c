@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/checked.h"
+#include "exec/placement.h"
 #include "exec/run.h"
 
 /* Ranges grow to this size by merging: large enough that the cost of a system call is
@@ -78,6 +79,32 @@ static hr_status step_shard(walker *k, int32_t l, uint64_t i, hr__extent *at,
     return hr__index_lookup(k->index[l], i, k->shard[l], at, missing, err);
 }
 
+static hr_status step_placed(walker *k, int32_t l, const hr__chunk *chunk, uint64_t i,
+                             hr__extent *at, bool *missing, hr_error *err) {
+    const hr__placement *p = k->array->levels[l].placement;
+    hr__index_cache *cache = k->run->context->indexes;
+    hr__place place = hr__placement_find(p, i);
+    hr__extent page = {.offset = place.page, .nbytes = at->nbytes};
+    if (k->index[l] == NULL || k->shard[l].offset != page.offset) {
+        hr__index_release(cache, k->index[l]);
+        k->index[l] = NULL;
+        uint64_t nread = 0;
+        hr__index_key key = k->key;
+        key.offset = page.offset;
+        key.nbytes = page.nbytes;
+        key.level = (uint64_t)l;
+        HR__TRY(hr__placement_load(cache, &key, p, place.page, k->object, k->worker,
+                                   &k->index[l], &nread, err));
+        k->shard[l] = page;
+        atomic_fetch_add(&k->run->read_nbytes, nread);
+        atomic_fetch_add(&k->run->nreads, nread > 0);
+    }
+    const hr__chain *chain = NULL;
+    HR__TRY(hr__array_chain(k->array, chunk->coords, &chain, err));
+    return hr__placement_lookup(k->index[l], p, place, &chain->encoded, k->object->nbytes,
+                                at, missing, err);
+}
+
 static hr_status resolve(walker *k, hr__chunk *chunk, hr_error *err) {
     const hr__array *a = k->array;
     hr__extent at = {.offset = 0, .nbytes = k->object->nbytes};
@@ -86,6 +113,8 @@ static hr_status resolve(walker *k, hr__chunk *chunk, hr_error *err) {
         uint64_t i = hr__plan_inner_number(a, l, chunk->coords);
         if (a->levels[l].is_split) {
             HR__TRY(step_split(&a->levels[l], i, &at, err));
+        } else if (a->levels[l].placement != NULL) {
+            HR__TRY(step_placed(k, l, chunk, i, &at, &missing, err));
         } else {
             HR__TRY(step_shard(k, l, i, &at, &missing, err));
         }

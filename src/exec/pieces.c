@@ -100,7 +100,7 @@ hr_status hr__run_deliver_pieces(hr__run *run, hr__worker *w, const hr__chunk *c
         return HR_OK;
     }
     planes p = {.run = run, .chunk = chunk, .from = &a->stored, .axis = a->order[0]};
-    int64_t nplanes = hr__grid_length(&a->grid[p.axis], chunk->coords[p.axis]);
+    int64_t nplanes = chain->decoded.shape[0];
     uint64_t plane_nbytes = nbytes / (uint64_t)nplanes;
     if (plane_nbytes > nbytes / 2) {
         return HR_OK;

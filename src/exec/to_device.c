@@ -123,28 +123,51 @@ static hr_status range_need(const hr__run *run, const hr__kernel_chain *kernels,
     return HR_OK;
 }
 
+/* How a chunk is decoded there: by its chain, which need not be the array's. */
+typedef struct route {
+    const hr__chain *chain;
+    const hr__kernel_chain *kernels;
+    hr__kernel_chain own;
+} route;
+
+/* `kernels` are those of the array's chain. HR_ERR_UNSUPPORTED: no kernels for this one's
+ * chain. The way must not move. */
+static hr_status find_route(const hr__chunk *chunk, const hr__kernel_chain *kernels,
+                            route *way, hr_error *err) {
+    const hr__array *a = chunk->object->array;
+    way->kernels = kernels;
+    HR__TRY(hr__run_check_chunk(a, chunk, &way->chain, err));
+    if (way->chain != &a->chain) {
+        const char *codec = hr__chain_for_kernels(way->chain, &way->own);
+        if (codec != NULL) {
+            return hr__fail(err, HR_ERR_UNSUPPORTED, "no kernel decodes %s", codec);
+        }
+        way->kernels = &way->own;
+    }
+    return HR_OK;
+}
+
 /* Leaves of a chunk, in the worker's memory until the next. */
 static hr_status describe(const hr__run *run, hr__worker *w, const hr__chunk *chunk,
-                          const hr__kernel_chain *kernels, const uint8_t *src,
-                          hr__leaves *leaves, hr_error *err) {
+                          const route *way, const uint8_t *src, hr__leaves *leaves,
+                          hr_error *err) {
     const hr__decode d = {.worker = w,
                           .skip_checksums = run->skip_checksums,
                           .src = src,
                           .src_nbytes = chunk->nbytes};
     *leaves = (hr__leaves){
         .allocator = w->allocator, .leaves = w->leaves, .zstd_blocks = w->zstd_blocks};
-    hr_status status =
-        hr__chain_leaves(&chunk->object->array->chain, kernels, &d, leaves, err);
+    hr_status status = hr__chain_leaves(way->chain, way->kernels, &d, leaves, err);
     w->leaves = leaves->leaves;
     w->zstd_blocks = leaves->zstd_blocks;
     return status;
 }
 
 static hr_status add_described(hr__run *run, hr__slab *slab, const hr__chunk *chunk,
-                               const hr__kernel_chain *kernels, const hr__leaves *leaves,
+                               const route *way, const hr__leaves *leaves,
                                uint64_t offset, hr_error *err) {
-    HR__TRY(hr__slab_add_leaves(slab, chunk, kernels, leaves, offset, err));
-    atomic_fetch_add(&run->decoded_nbytes, chunk->object->array->chain.decoded.nbytes);
+    HR__TRY(hr__slab_add_leaves(slab, chunk, way->kernels, leaves, offset, err));
+    atomic_fetch_add(&run->decoded_nbytes, way->chain->decoded.nbytes);
     atomic_fetch_add(&run->ndecoded_device, 1);
     if (hr__slab_nvcomp_takes_any(slab, leaves)) {
         atomic_fetch_add(&run->ndecoded_nvcomp, 1);
@@ -154,26 +177,26 @@ static hr_status add_described(hr__run *run, hr__slab *slab, const hr__chunk *ch
 
 /* HR_ERR_UNSUPPORTED: not here; chunk->needs_room says whether in another slab. */
 static hr_status add_encoded(hr__run *run, hr__worker *w, hr__slab *slab,
-                             hr__chunk *chunk, const hr__kernel_chain *kernels,
-                             uint64_t offset, hr_error *err) {
+                             hr__chunk *chunk, const route *way, uint64_t offset,
+                             hr_error *err) {
     hr__leaves leaves;
-    HR__TRY(describe(run, w, chunk, kernels, slab->slot->payload.pinned + offset, &leaves,
-                     err));
-    chunk->needs_room = !hr__slab_fits(slab, kernels, &leaves);
+    HR__TRY(
+        describe(run, w, chunk, way, slab->slot->payload.pinned + offset, &leaves, err));
+    chunk->needs_room = !hr__slab_fits(slab, way->kernels, &leaves);
     return chunk->needs_room
                ? hr__fail(err, HR_ERR_UNSUPPORTED, "no scratch left in the slab")
-               : add_described(run, slab, chunk, kernels, &leaves, offset, err);
+               : add_described(run, slab, chunk, way, &leaves, offset, err);
 }
 
 /* A chunk in a slab that has all the scratch that it asks for. */
 static hr_status add_with_room(hr__run *run, hr__worker *w, const hr__chunk *chunk,
-                               const hr__kernel_chain *kernels, const uint8_t *src,
-                               hr__ring *ring, hr_error *err) {
+                               const route *way, const uint8_t *src, hr__ring *ring,
+                               hr_error *err) {
     hr__leaves leaves;
-    HR__TRY(describe(run, w, chunk, kernels, src, &leaves, err));
+    HR__TRY(describe(run, w, chunk, way, src, &leaves, err));
     const hr__need need = {.payload = hr__slab_room(chunk->nbytes) +
                                       hr__slab_lists_room(run, ring, chunk),
-                           .scratch = hr__slab_whole_need(kernels, &leaves)};
+                           .scratch = hr__slab_whole_need(way->kernels, &leaves)};
     if (!hr__ring_allows(ring, need)) {
         return hr__fail(err, HR_ERR_UNSUPPORTED,
                         "kernels need %" PRIu64 " bytes of device scratch for it, the "
@@ -184,7 +207,7 @@ static hr_status add_with_room(hr__run *run, hr__worker *w, const hr__chunk *chu
     uint64_t offset;
     HR__TRY(hr__slab_open(run, ring, need, &slab, err));
     memcpy(hr__slab_reserve(slab, chunk->nbytes, &offset), src, chunk->nbytes);
-    hr_status status = add_described(run, slab, chunk, kernels, &leaves, offset, err);
+    hr_status status = add_described(run, slab, chunk, way, &leaves, offset, err);
     hr__slab_close(slab);
     return status;
 }
@@ -204,14 +227,19 @@ static hr_status refuse(const hr__run *run, hr_error *err) {
 static hr_status deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
                          const hr__kernel_chain *kernels, const uint8_t *src,
                          hr__ring *ring, hr_error *err) {
+    route way;
+    hr_status status = find_route(chunk, kernels, &way, err);
+    if (status != HR_OK && status != HR_ERR_UNSUPPORTED) {
+        return status;
+    }
     if (chunk->needs_room) {
-        hr_status status = add_with_room(run, w, chunk, kernels, src, ring, err);
+        status = add_with_room(run, w, chunk, &way, src, ring, err);
         status = status == HR_ERR_UNSUPPORTED ? refuse(run, err) : status;
         if (status != HR_ERR_UNSUPPORTED) {
             return status;
         }
     }
-    return hr__run_deliver(run, w, chunk, &chunk->object->array->chain, src, err);
+    return hr__run_deliver(run, w, chunk, way.chain, src, err);
 }
 
 /* Chunks for the host or another slab, once theirs is closed: no slab may be held while
@@ -261,11 +289,11 @@ static bool add_range(hr__run *run, hr__worker *w, hr__slab *slab, uint64_t offs
     bool any_left = false;
     for (hr__chunk *c = range->chunks; c != NULL; c = c->next) {
         hr_error err = HR_ERROR_INIT;
-        const hr__chain *chain = NULL;
+        route way;
         uint64_t at = offset + (c->offset - range->offset);
-        hr_status status = hr__run_check_chunk(c->object->array, c, &chain, &err);
+        hr_status status = find_route(c, kernels, &way, &err);
         if (status == HR_OK) {
-            status = add_encoded(run, w, slab, c, kernels, at, &err);
+            status = add_encoded(run, w, slab, c, &way, at, &err);
         }
         if (status == HR_ERR_UNSUPPORTED && !c->needs_room) {
             status = refuse(run, &err);

@@ -32,6 +32,21 @@ int64_t hr__grid_length(const hr__grid_axis *g, int64_t chunk) {
     return g->starts == NULL ? g->chunk : g->starts[chunk + 1] - g->starts[chunk];
 }
 
+hr_status hr__array_chain(const hr__array *a, const int64_t *coords,
+                          const hr__chain **chain, hr_error *err) {
+    if (a->chain_for == NULL) {
+        bool is_edge = a->edge_chain != NULL &&
+                       coords[a->edge_axis] == a->grid[a->edge_axis].nchunks - 1;
+        *chain = is_edge ? a->edge_chain : &a->chain;
+        return HR_OK;
+    }
+    int64_t shape[HR_MAX_NDIM];
+    for (int32_t i = 0; i < a->ndim; i++) {
+        shape[i] = hr__grid_length(&a->grid[i], coords[i]);
+    }
+    return a->chain_for(a, shape, chain, err);
+}
+
 /* The largest divisor of n that is at most `most`; where that is below `least`, the next
  * larger divisor. */
 static int64_t part_length(int64_t n, int64_t least, int64_t most) {

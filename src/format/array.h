@@ -27,6 +27,21 @@ int64_t hr__grid_find(const hr__grid_axis *g, int64_t i);
 int64_t hr__grid_start(const hr__grid_axis *g, int64_t chunk);
 int64_t hr__grid_length(const hr__grid_axis *g, int64_t chunk);
 
+/* Where the chunks of a file lie, by tables in that file: offsets and sizes of entries,
+ * each of which holds one chunk or, where it is uncompressed, parts that count as chunks.
+ * The tables are read when they are needed, a piece at a time. */
+typedef struct hr__placement {
+    uint64_t offsets_at, sizes_at; /* of the tables in the object */
+    uint32_t offset_nbytes;        /* of an item of them: 1, 2, 4 or 8 */
+    uint32_t size_nbytes;          /* so too; 0: sizes are not known */
+    bool is_big_endian;
+    uint64_t nentries;
+    /* Chunks are counted plane by plane, and so are entries: */
+    uint64_t chunks_per_plane, entries_per_plane;
+    uint64_t parts_per_entry; /* chunks in an entry, the last of a plane apart */
+    uint64_t part_nbytes;     /* part i of an entry begins at i × part_nbytes */
+} hr__placement;
+
 /* One level of chunks inside chunks, outermost first. All per-axis values are in array
  * axes: transposes in front of a sharding codec only permute `order`. */
 typedef struct hr__level {
@@ -36,10 +51,11 @@ typedef struct hr__level {
                                     order[1], … (order[0] slowest) */
     uint64_t ninner;             /* product of counts */
     bool is_split; /* no index: an uncompressed chunk cut into equal contiguous parts */
-    uint64_t part_nbytes; /* is_split: inner chunk i lies at i × part_nbytes */
-    bool index_at_start;  /* sharding: where the index is */
-    hr__chain index;      /* sharding: decodes to [ninner, 2] uint64 little-endian;
-                             index.encoded.nbytes is exact */
+    uint64_t part_nbytes;           /* is_split: inner chunk i lies at i × part_nbytes */
+    const hr__placement *placement; /* no index: chunks of a file that says where */
+    bool index_at_start;            /* sharding: where the index is */
+    hr__chain index; /* sharding: decodes to [ninner, 2] uint64 little-endian;
+                        index.encoded.nbytes is exact */
 } hr__level;
 
 typedef struct hr__array {
@@ -61,12 +77,21 @@ typedef struct hr__array {
      * axes), made on first use and kept; thread-safe. NULL: `chain` serves all. */
     hr_status (*chain_for)(const struct hr__array *a, const int64_t *chunk_shape,
                            const hr__chain **chain, hr_error *err);
+    /* Not NULL: the last chunks along edge_axis end where the array does, and this is
+     * their chain. They are then the beginning of what `chain` would give. */
+    const hr__chain *edge_chain;
+    int32_t edge_axis;
     /* Store key of an outer chunk below the array's own path, NUL-terminated.
      * HR_ERR_OVERFLOW if it does not fit. */
     hr_status (*key)(const struct hr__array *a, const int64_t *outer, char *buf,
                      size_t capacity, hr_error *err);
     void *format_data; /* for the two functions above */
 } hr__array;
+
+/* Chain of the chunk at `coords` of the innermost grid. Thread-safe. Errors: those of
+ * chain_for. */
+hr_status hr__array_chain(const hr__array *a, const int64_t *coords,
+                          const hr__chain **chain, hr_error *err);
 
 /* Cut uncompressed chunks that are larger than about target_nbytes into equal contiguous
  * parts, as one more level, so that they can be read and scattered piece by piece.

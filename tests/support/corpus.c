@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 static const char *const column_names[] = {
-    "path",  "inner",       "class",          "format",          "dtype", "shape",
-    "block", "compression", "nodata_or_fill", "expected_sha256", "note"};
+    "path",  "inner",       "class",          "format",          "dtype",   "shape",
+    "block", "compression", "nodata_or_fill", "expected_sha256", "verdict", "note"};
 #define NCOLUMNS (sizeof column_names / sizeof *column_names)
 
 static uint8_t *read_all(const char *path, size_t *nbytes) {
@@ -46,11 +46,22 @@ static size_t split(char **next, const char **fields, size_t max) {
 
 enum { MAX_FIELDS = 64 };
 
-bool corpus_open(corpus *c, const char *what) {
+/* Number of the column with this name; MAX_FIELDS without one. */
+static size_t find_column(const char *name, const char *const *fields, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(fields[i], name) == 0) {
+            return i;
+        }
+    }
+    return MAX_FIELDS;
+}
+
+/* `inner` is the name that this table has for that column. */
+static bool open_table(corpus *c, const char *path, const char *inner, const char *what) {
     size_t nbytes;
-    uint8_t *data = read_all(HR_CORPUS "/MANIFEST.tsv", &nbytes);
+    uint8_t *data = read_all(path, &nbytes);
     if (data == NULL) {
-        print_message("skipped: %s (no corpus at %s)\n", what, HR_CORPUS);
+        print_message("skipped: %s (there is no %s)\n", what, path);
         return false;
     }
     c->text = realloc(data, nbytes + 1);
@@ -60,14 +71,24 @@ bool corpus_open(corpus *c, const char *what) {
     const char *fields[MAX_FIELDS];
     size_t n = split(&c->next, fields, MAX_FIELDS);
     for (size_t i = 0; i < NCOLUMNS; i++) {
-        size_t column = 0;
-        while (column < n && strcmp(fields[column], column_names[i]) != 0) {
-            column++;
-        }
-        assert_true(column < n);
-        c->columns[i] = column;
+        bool is_inner = strcmp(column_names[i], "inner") == 0;
+        c->columns[i] = find_column(is_inner ? inner : column_names[i], fields, n);
     }
     return true;
+}
+
+bool corpus_open(corpus *c, const char *what) {
+    if (!open_table(c, HR_CORPUS "/MANIFEST.tsv", "inner", what)) {
+        return false;
+    }
+    for (size_t i = 0; i < NCOLUMNS; i++) {
+        assert_int_not_equal(c->columns[i], MAX_FIELDS);
+    }
+    return true;
+}
+
+bool corpus_open_ifds(corpus *c, const char *what) {
+    return open_table(c, HR_CORPUS "/tiff_ifds.tsv", "ifd", what);
 }
 
 bool corpus_next(corpus *c, corpus_row *row) {
@@ -76,9 +97,9 @@ bool corpus_next(corpus *c, corpus_row *row) {
     }
     const char *fields[MAX_FIELDS];
     const char **members[NCOLUMNS] = {
-        &row->path,  &row->inner,           &row->klass, &row->format,
-        &row->dtype, &row->shape,           &row->block, &row->compression,
-        &row->fill,  &row->expected_sha256, &row->note};
+        &row->path,  &row->inner,           &row->klass,   &row->format,
+        &row->dtype, &row->shape,           &row->block,   &row->compression,
+        &row->fill,  &row->expected_sha256, &row->verdict, &row->note};
     size_t n = split(&c->next, fields, MAX_FIELDS);
     for (size_t i = 0; i < NCOLUMNS; i++) {
         *members[i] = c->columns[i] < n ? fields[c->columns[i]] : "";

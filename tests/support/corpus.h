@@ -9,17 +9,19 @@
 /* One row of MANIFEST.tsv; its columns are described in the corpus's README. */
 typedef struct corpus_row {
     const char *path, *inner, *klass, *format, *dtype, *shape, *block, *compression,
-        *fill, *expected_sha256, *note;
+        *fill, *expected_sha256, *verdict, *note;
 } corpus_row;
 
 typedef struct corpus {
     char *text;
     char *next;
-    size_t columns[11];
+    size_t columns[12];
 } corpus;
 
 /* False, with a printed line naming `what` is skipped, when there is no corpus. */
 bool corpus_open(corpus *c, const char *what);
+/* The same for tiff_ifds.tsv: a row per IFD, its number in `inner`. */
+bool corpus_open_ifds(corpus *c, const char *what);
 bool corpus_next(corpus *c, corpus_row *row); /* pointers live until corpus_close */
 void corpus_close(corpus *c);
 

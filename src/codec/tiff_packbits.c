@@ -1,0 +1,51 @@
+/* PackBits as TIFF has it: runs and literals of up to 128 bytes.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "codec/codecs.h"
+#include "codec/decode.h"
+
+/* Stops where the block is full: some writers' last run reaches beyond. */
+static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
+    (void)codec;
+    (void)err;
+    size_t at = 0, made = 0;
+    while (at < d->src_nbytes && made < d->dst_nbytes) {
+        unsigned head = d->src[at++];
+        size_t room = d->dst_nbytes - made;
+        if (head < 128) {
+            size_t n = (size_t)head + 1;
+            n = n < d->src_nbytes - at ? n : d->src_nbytes - at;
+            n = n < room ? n : room;
+            if (n > 0) {
+                memcpy(d->dst + made, d->src + at, n);
+            }
+            at += n;
+            made += n;
+        } else if (head > 128 && at < d->src_nbytes) {
+            size_t n = 257 - (size_t)head;
+            n = n < room ? n : room;
+            memset(d->dst + made, d->src[at++], n);
+            made += n;
+        }
+    }
+    d->out = d->dst;
+    d->out_nbytes = made;
+    return HR_OK;
+}
+
+static hr_status parse(hr__codec_parse *p, hr_error *err) {
+    (void)p;
+    (void)err;
+    return HR_OK;
+}
+
+const hr__codec_type hr__codec_tiff_packbits = {
+    .name = "tiff_packbits",
+    .v2_ids = (const char *const[]){"tiff_packbits", NULL},
+    .klass = HR__BYTES_TO_BYTES,
+    .library = "built in",
+    .parse = parse,
+    .decode = decode,
+    .max_ratio = 64, /* 128 bytes from 2 */
+};

@@ -1,0 +1,116 @@
+/* Chunks of a file whose tables say where they lie. SPDX-License-Identifier: Apache-2.0 */
+#include "exec/placement.h"
+
+#include <inttypes.h>
+
+#define UNKNOWN (UINT64_MAX - 1) /* size of an entry without one */
+
+hr__place hr__placement_find(const hr__placement *p, uint64_t chunk) {
+    uint64_t plane = chunk / p->chunks_per_plane, i = chunk % p->chunks_per_plane;
+    hr__place place = {.entry = plane * p->entries_per_plane + i / p->parts_per_entry,
+                       .part = i % p->parts_per_entry};
+    place.page = place.entry / HR__PLACEMENT_PAGE;
+    return place;
+}
+
+/* A page that is to be read. */
+typedef struct reader {
+    const hr__placement *placement;
+    uint64_t first, n;
+    hr__object *object;
+    hr__worker *worker;
+    uint64_t *read_nbytes;
+} reader;
+
+static uint64_t load(const uint8_t *p, uint32_t nbytes, bool is_big_endian) {
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < nbytes; i++) {
+        value = value << 8 | p[is_big_endian ? i : nbytes - 1 - i];
+    }
+    return value;
+}
+
+/* One column of the pairs. */
+static hr_status read_column(const reader *r, uint64_t at, uint32_t nbytes,
+                             uint64_t *column, hr_error *err) {
+    uint64_t all = r->n * nbytes;
+    uint8_t *raw = hr__scratch_reserve(r->worker->allocator, &r->worker->read, all);
+    if (raw == NULL) {
+        return hr__fail_memory(err, all);
+    }
+    HR__TRY(hr__object_read(r->object, at + r->first * nbytes, all, raw, err));
+    for (uint64_t i = 0; i < r->n; i++) {
+        column[2 * i] = load(raw + i * nbytes, nbytes, r->placement->is_big_endian);
+    }
+    *r->read_nbytes += all;
+    return HR_OK;
+}
+
+static hr_status read_page(void *user, uint64_t *pairs, hr_error *err) {
+    const reader *r = user;
+    const hr__placement *p = r->placement;
+    HR__TRY(read_column(r, p->offsets_at, p->offset_nbytes, pairs, err));
+    if (p->size_nbytes > 0) {
+        HR__TRY(read_column(r, p->sizes_at, p->size_nbytes, pairs + 1, err));
+    }
+    for (uint64_t i = 0; i < r->n; i++) {
+        if (p->size_nbytes == 0) {
+            pairs[2 * i + 1] = UNKNOWN;
+        }
+        if (pairs[2 * i] == 0 || pairs[2 * i + 1] == 0) {
+            pairs[2 * i] = pairs[2 * i + 1] = UINT64_MAX;
+        }
+    }
+    return HR_OK;
+}
+
+hr_status hr__placement_load(hr__index_cache *cache, const hr__index_key *key,
+                             const hr__placement *p, uint64_t page, hr__object *object,
+                             hr__worker *worker, hr__index **out, uint64_t *read_nbytes,
+                             hr_error *err) {
+    uint64_t first = page * HR__PLACEMENT_PAGE;
+    uint64_t rest = p->nentries - first;
+    reader r = {.placement = p,
+                .first = first,
+                .n = rest < HR__PLACEMENT_PAGE ? rest : HR__PLACEMENT_PAGE,
+                .object = object,
+                .worker = worker,
+                .read_nbytes = read_nbytes};
+    const hr__index_fill fill = {.user = &r, .fill = read_page};
+    return hr__index_get(cache, key, r.n, &fill, out, err);
+}
+
+hr_status hr__placement_lookup(const hr__index *index, const hr__placement *p,
+                               hr__place place, const hr__spec *encoded,
+                               uint64_t object_nbytes, hr__extent *out, bool *missing,
+                               hr_error *err) {
+    const uint64_t *pair =
+        hr__index_pairs(index) + 2 * (place.entry % HR__PLACEMENT_PAGE);
+    uint64_t offset = pair[0], nbytes = pair[1];
+    *missing = nbytes == UINT64_MAX;
+    if (*missing) {
+        return HR_OK;
+    }
+    uint64_t before = place.part * p->part_nbytes; /* fits: part of a decoded entry */
+    if (offset > object_nbytes || before > nbytes) {
+        return hr__fail(err, HR_ERR_DATA,
+                        "block %" PRIu64 " has %" PRIu64 " bytes at offset %" PRIu64
+                        " of a file of %" PRIu64,
+                        place.entry, nbytes, offset, object_nbytes);
+    }
+    bool is_known = nbytes != UNKNOWN;
+    uint64_t rest = object_nbytes - offset;
+    nbytes = (is_known ? nbytes : rest) - before;
+    if (nbytes > encoded->max_nbytes &&
+        (encoded->nbytes != HR__SIZE_UNKNOWN || !is_known)) {
+        nbytes = encoded->max_nbytes;
+    }
+    if (before > rest || nbytes > rest - before) {
+        return hr__fail(err, HR_ERR_DATA,
+                        "block %" PRIu64 " needs %" PRIu64 " bytes from offset %" PRIu64
+                        " on, the file has %" PRIu64,
+                        place.entry, nbytes, offset + before, object_nbytes);
+    }
+    *out = (hr__extent){.offset = offset + before, .nbytes = nbytes};
+    return HR_OK;
+}

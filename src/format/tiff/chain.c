@@ -1,0 +1,342 @@
+/* The codecs of a tile or strip. SPDX-License-Identifier: Apache-2.0
+ *
+ * From the array's side: unpacking of samples that are no items of memory, the predictor,
+ * the compression, the order of bits. They are written as a list in the manner of Zarr v2
+ * and parsed as such. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/checked.h"
+#include "format/tiff/internal.h"
+
+enum { UINT = 1, INT = 2, FLOAT = 3, UNDEFINED = 4, COMPLEX_INT = 5, COMPLEX = 6 };
+
+#define YCBCR 6 /* PhotometricInterpretation */
+
+/* --- compression --- */
+
+typedef struct compression {
+    uint32_t id;
+    const char *name;  /* as specifications and manuals have it */
+    const char *codec; /* NULL: none is needed, or not supported */
+    bool is_supported;
+    bool takes_predictor; /* others ignore the tag */
+} compression;
+
+static const compression compressions[] = {
+    {1, "none", NULL, true, false},
+    {2, "CCITT RLE", NULL, false, false},
+    {3, "CCITT fax 3", NULL, false, false},
+    {4, "CCITT fax 4", NULL, false, false},
+    {5, "LZW", "tiff_lzw", true, true},
+    {6, "old JPEG", NULL, false, false},
+    {7, "JPEG", NULL, false, false},
+    {8, "Deflate", "zlib", true, true},
+    {9, "JBIG", NULL, false, false},
+    {10, "JBIG colour", NULL, false, false},
+    {32766, "NeXT", NULL, false, false},
+    {32771, "CCITT RLE, word aligned", NULL, false, false},
+    {32773, "PackBits", "tiff_packbits", true, false},
+    {32809, "ThunderScan", NULL, false, false},
+    {32946, "Deflate", "zlib", true, true},
+    {33003, "JPEG 2000 (Aperio, YCbCr)", NULL, false, false},
+    {33005, "JPEG 2000 (Aperio, RGB)", NULL, false, false},
+    {34661, "JBIG", NULL, false, false},
+    {34676, "SGI LogLuv", NULL, false, false},
+    {34677, "SGI LogLuv, 24 bits", NULL, false, false},
+    {34712, "JPEG 2000", NULL, false, false},
+    {34887, "LERC", NULL, false, false},
+    {34892, "lossy JPEG (DNG)", NULL, false, false},
+    {34925, "LZMA", "lzma", true, true},
+    {50000, "Zstandard", "zstd", true, true},
+    {50001, "WebP", NULL, false, false},
+    {50002, "JPEG XL", NULL, false, false},
+    {52546, "JPEG XL", NULL, false, false},
+};
+
+static hr_status find_compression(uint32_t id, const compression **out, hr_error *err) {
+    for (size_t i = 0; i < sizeof compressions / sizeof compressions[0]; i++) {
+        const compression *c = &compressions[i];
+        if (c->id == id && !c->is_supported) {
+            return hr__fail(err, HR_ERR_UNSUPPORTED,
+                            "compression %" PRIu32 " (%s) is not supported", id, c->name);
+        }
+        if (c->id == id) {
+            *out = c;
+            return HR_OK;
+        }
+    }
+    return hr__fail(err, HR_ERR_UNSUPPORTED, "compression %" PRIu32 " is not known", id);
+}
+
+/* --- samples --- */
+
+/* How samples lie in a block, and what they become. */
+typedef struct samples {
+    hr_dtype dtype;  /* in memory */
+    bool is_packed;  /* they are no items of dtype, byte order apart */
+    uint64_t row;    /* samples of a row of a block */
+    uint64_t stride; /* from one to the next of the same kind */
+    uint64_t row_nbytes;
+} samples;
+
+static uint32_t bytes_for(uint32_t bits) {
+    return bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 32 ? 4 : 8;
+}
+
+/* Kind of item, and whether there are any of so many bits. */
+static bool choose_dtype(const hr__tiff_layout *l, samples *s) {
+    uint32_t bits = l->bits;
+    switch (l->format) {
+    case UINT:
+    case UNDEFINED:
+    case INT:
+        s->dtype =
+            hr__dtype(l->format == INT ? HR_KIND_INT : HR_KIND_UINT, bytes_for(bits));
+        s->is_packed = bits != 8 * bytes_for(bits);
+        return bits >= 1 && bits <= 64;
+    case FLOAT:
+        s->is_packed = bits == 24;
+        s->dtype = hr__dtype(HR_KIND_FLOAT, bytes_for(bits));
+        return bits == 16 || bits == 24 || bits == 32 || bits == 64;
+    case COMPLEX_INT:
+        s->is_packed = true;
+        s->dtype = hr__dtype(HR_KIND_COMPLEX, bits == 64 ? 16 : 8);
+        return bits == 16 || bits == 32 || bits == 64;
+    case COMPLEX:
+        s->dtype = hr__dtype(HR_KIND_COMPLEX, bits / 8);
+        return bits == 64 || bits == 128;
+    default:
+        return false;
+    }
+}
+
+static hr_status read_samples(const hr__tiff_layout *l, samples *s, hr_error *err) {
+    *s = (samples){0};
+    uint64_t nbits;
+    if (!choose_dtype(l, s)) {
+        return hr__fail(err, HR_ERR_UNSUPPORTED,
+                        "samples of %" PRIu32 " bits in SampleFormat %" PRIu32, l->bits,
+                        l->format);
+    }
+    s->stride = l->is_planar ? 1 : (uint64_t)l->nsamples;
+    if (!hr__mul_u64((uint64_t)l->block_width, s->stride, &s->row) ||
+        !hr__mul_u64(s->row, l->bits, &nbits)) {
+        return hr__fail(err, HR_ERR_OVERFLOW, "a row of %" PRId64 " pixels is too large",
+                        l->block_width);
+    }
+    s->row_nbytes = nbits / 8 + (nbits % 8 != 0);
+    return HR_OK;
+}
+
+/* --- the list --- */
+
+static json_object *add_codec(json_object *list, const char *id) {
+    json_object *codec = json_object_new_object();
+    json_object_object_add(codec, "id", json_object_new_string(id));
+    json_object_array_add(list, codec);
+    return codec;
+}
+
+static void add_uint(json_object *codec, const char *name, uint64_t value) {
+    json_object_object_add(codec, name, json_object_new_int64((int64_t)value));
+}
+
+static void add_order(json_object *codec, bool is_big_endian) {
+    json_object_object_add(codec, "endian",
+                           json_object_new_string(is_big_endian ? "big" : "little"));
+}
+
+static hr_status check_predictor(const hr__tiff_layout *l, const samples *s,
+                                 hr_error *err) {
+    bool is_float = s->dtype.kind == HR_KIND_FLOAT;
+    bool fits = l->predictor == 2 ? !s->is_packed && s->dtype.kind != HR_KIND_COMPLEX
+                                  : l->predictor == 3 && is_float;
+    if (fits) {
+        return HR_OK;
+    }
+    return hr__fail(
+        err,
+        l->predictor == 2 || l->predictor == 3 ? HR_ERR_UNSUPPORTED : HR_ERR_METADATA,
+        "predictor %" PRIu32 " on samples of %" PRIu32 " bits in SampleFormat %" PRIu32,
+        l->predictor, l->bits, l->format);
+}
+
+/* What stands before the compression: *order is that of the items that come of it. */
+static void add_filters(json_object *list, const hr__tiff_layout *l, const samples *s,
+                        uint32_t predictor, bool is_big_endian) {
+    if (s->is_packed) {
+        json_object *codec = add_codec(list, "tiff_samples");
+        add_uint(codec, "bits", l->bits);
+        add_uint(codec, "row", s->row);
+        add_order(codec, is_big_endian && predictor != 3);
+    }
+    if (predictor == 2) {
+        json_object *codec = add_codec(list, "tiff_predictor2");
+        add_uint(codec, "row", s->row);
+        add_uint(codec, "stride", s->stride);
+        add_order(codec, is_big_endian);
+    } else if (predictor == 3) {
+        json_object *codec = add_codec(list, "tiff_predictor3");
+        add_uint(codec, "itemsize", l->bits / 8);
+        add_uint(codec, "row", s->row);
+        add_uint(codec, "stride", s->stride);
+    }
+}
+
+/* Chroma of fewer pixels than luma, interleaved in units of both. */
+static hr_status check_subsampling(const hr__tiff_layout *l, hr_error *err) {
+    bool is_subsampled = l->subsampling[0] != 1 || l->subsampling[1] != 1;
+    return l->photometric == YCBCR && l->nsamples == 3 && is_subsampled
+               ? hr__fail(err, HR_ERR_UNSUPPORTED,
+                          "YCbCr with chroma of 1 pixel in %" PRIu32 " × %" PRIu32
+                          " is not supported",
+                          l->subsampling[0], l->subsampling[1])
+               : HR_OK;
+}
+
+/* --- the array --- */
+
+static void set_shape(const hr__tiff_layout *l, hr__tiff_node *node) {
+    hr__array *a = &node->array;
+    int64_t *shape = a->shape;
+    int64_t *chunk = node->chunk_shape;
+    int32_t n = 0;
+    if (l->is_planar) {
+        shape[n] = l->nsamples;
+        chunk[n++] = 1;
+    }
+    a->edge_axis = n;
+    shape[n] = l->height;
+    chunk[n++] = l->block_height;
+    shape[n] = l->width;
+    chunk[n++] = l->block_width;
+    if (!l->is_planar && l->nsamples > 1) {
+        shape[n] = l->nsamples;
+        chunk[n++] = l->nsamples;
+    }
+    a->ndim = n;
+    for (int32_t i = 0; i < n; i++) {
+        a->order[i] = i;
+    }
+}
+
+/* The chain of a block with so many rows. */
+static hr_status make_chain(json_object *codecs, const hr__tiff_node *node, int64_t nrows,
+                            hr__arena *arena, hr__chain *chain, hr_error *err) {
+    const hr__array *a = &node->array;
+    hr__spec spec = {.ndim = a->ndim, .dtype = a->stored};
+    memcpy(spec.shape, node->chunk_shape, (size_t)a->ndim * sizeof *spec.shape);
+    spec.shape[a->edge_axis] = nrows;
+    if (!hr__spec_measure(&spec)) {
+        return hr__fail(err, HR_ERR_OVERFLOW, "a tile or strip has more than 2^63 bytes");
+    }
+    return hr__chain_parse_v2(codecs, NULL, &spec, arena, chain, err);
+}
+
+/* Rows of the parts that large uncompressed strips are read in: about this size. */
+#define PART_NBYTES (UINT64_C(256) << 10)
+
+/* A strip that is alone in its plane may be cut anywhere, others where all parts but the
+ * last strip's are alike. */
+static int64_t part_rows(const hr__tiff_layout *l, const samples *s) {
+    uint64_t rows = (uint64_t)l->block_height;
+    uint64_t most = PART_NBYTES / s->row_nbytes;
+    most = most == 0 ? 1 : most;
+    if (l->compression != 1 || l->is_tiled || rows < 2 * most) {
+        return l->block_height;
+    }
+    uint64_t part = most;
+    while (l->down > 1 && rows % part != 0) {
+        part--;
+    }
+    return part > most / 8 ? (int64_t)part : l->block_height;
+}
+
+static void place(const hr__tiff_file *file, const hr__tiff_layout *l, const samples *s,
+                  int64_t nrows, hr__tiff_node *node) {
+    hr__array *a = &node->array;
+    hr__placement *p = &node->placement;
+    *p = (hr__placement){.offsets_at = l->offsets->at,
+                         .offset_nbytes = hr__tiff_type_nbytes(l->offsets->type),
+                         .is_big_endian = file->is_big_endian,
+                         .entries_per_plane = (uint64_t)(l->across * l->down),
+                         .part_nbytes = (uint64_t)nrows * s->row_nbytes};
+    p->nentries = p->entries_per_plane * (l->is_planar ? (uint64_t)l->nsamples : 1);
+    if (l->sizes != NULL) {
+        p->sizes_at = l->sizes->at;
+        p->size_nbytes = hr__tiff_type_nbytes(l->sizes->type);
+    }
+    p->parts_per_entry = (uint64_t)hr__ceil_div_i64(l->block_height, nrows);
+    hr__level *level = &a->levels[0];
+    *level = (hr__level){.placement = p, .ninner = 1};
+    a->nlevels = 1;
+    for (int32_t i = 0; i < a->ndim; i++) {
+        int64_t chunk = i == a->edge_axis ? nrows : node->chunk_shape[i];
+        int64_t n = hr__ceil_div_i64(a->shape[i], chunk);
+        a->grid[i] = (hr__grid_axis){.length = a->shape[i], .chunk = chunk, .nchunks = n};
+        a->outer[i] =
+            (hr__grid_axis){.length = a->shape[i], .chunk = a->shape[i], .nchunks = 1};
+        level->shape[i] = chunk;
+        level->counts[i] = n;
+        level->order[i] = i;
+        level->ninner *= (uint64_t)n;
+    }
+    p->chunks_per_plane = level->ninner / (l->is_planar ? (uint64_t)l->nsamples : 1);
+}
+
+static hr_status make_chains(const hr__tiff_file *file, const hr__tiff_layout *l,
+                             const samples *s, json_object *codecs, hr__tiff_node *node,
+                             hr_error *err) {
+    hr__array *a = &node->array;
+    int64_t nrows = part_rows(l, s);
+    int64_t last = l->height % nrows;
+    HR__TRY(make_chain(codecs, node, nrows, file->arena, &a->chain, err));
+    if (!l->is_tiled && last != 0) {
+        HR__TRY(make_chain(codecs, node, last, file->arena, &node->edge_chain, err));
+        a->edge_chain = &node->edge_chain;
+    }
+    place(file, l, s, nrows, node);
+    return HR_OK;
+}
+
+hr_status hr__tiff_chains(hr__tiff_file *file, const hr__tiff_ifd *ifd,
+                          const hr__tiff_layout *layout, hr__tiff_node *node,
+                          hr_error *err) {
+    const compression *c = NULL;
+    samples s;
+    hr__array *a = &node->array;
+    (void)ifd;
+    HR__TRY(find_compression(layout->compression, &c, err));
+    HR__TRY(check_subsampling(layout, err));
+    HR__TRY(read_samples(layout, &s, err));
+    uint32_t predictor = c->takes_predictor ? layout->predictor : 1;
+    if (predictor != 1) {
+        HR__TRY(check_predictor(layout, &s, err));
+    }
+    set_shape(layout, node);
+    a->dtype = a->stored = s.dtype;
+    bool is_swapped = file->is_big_endian && hr__dtype_needs_swap(&s.dtype);
+    if (is_swapped && !s.is_packed && predictor == 1) {
+        a->stored.byte_order = HR_BIG;
+    }
+    json_object *list = json_object_new_array();
+    add_filters(list, layout, &s, predictor, file->is_big_endian);
+    if (c->codec != NULL) {
+        json_object *codec = add_codec(list, c->codec);
+        if (layout->compression == 34925) {
+            add_uint(codec, "format", 1);
+        }
+    }
+    if (layout->fill_order == 2) {
+        (void)add_codec(list, "tiff_reverse");
+    }
+    hr_status status = make_chains(file, layout, &s, list, node, err);
+    if (status == HR_OK) {
+        node->codecs_json = hr__arena_strdup(
+            file->arena, json_object_to_json_string_ext(list, JSON_C_TO_STRING_PLAIN));
+        status = node->codecs_json == NULL ? hr__fail_memory(err, 0) : HR_OK;
+    }
+    json_object_put(list);
+    return status;
+}

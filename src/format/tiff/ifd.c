@@ -1,0 +1,226 @@
+/* Image file directories. SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/checked.h"
+#include "format/tiff/internal.h"
+
+#define MAX_ENTRIES 65535 /* classic TIFF cannot have more; no BigTIFF has */
+#define MAX_LEVELS 64
+
+/* Sizes of the parts of a directory. */
+typedef struct sizes {
+    uint32_t count, entry, value, next;
+} sizes;
+
+static sizes sizes_of(const hr__tiff_file *file) {
+    return file->is_big ? (sizes){.count = 8, .entry = 20, .value = 8, .next = 8}
+                        : (sizes){.count = 2, .entry = 12, .value = 4, .next = 4};
+}
+
+/* A value that fits in its place is there, else its offset is. Too many values to fit in
+ * 64 bits have no place in the file: reading them fails. */
+static hr__tiff_entry parse_entry(const hr__tiff_file *file, const uint8_t *p,
+                                  uint64_t at) {
+    sizes s = sizes_of(file);
+    hr__tiff_entry e = {.tag = (uint16_t)hr__tiff_number(file, p, 2),
+                        .type = (uint16_t)hr__tiff_number(file, p + 2, 2),
+                        .count = hr__tiff_number(file, p + 4, s.value)};
+    uint64_t nbytes = UINT64_MAX;
+    (void)hr__mul_u64(e.count, hr__tiff_type_nbytes(e.type), &nbytes);
+    e.at = nbytes <= s.value ? at + 4 + s.value
+                             : hr__tiff_number(file, p + 4 + s.value, s.value);
+    return e;
+}
+
+/* Number of entries, and what follows the last one. Directories that overlap could take
+ * time without end: all together are no larger than the file, twice. */
+static hr_status read_frame(hr__tiff_file *file, uint64_t at, uint64_t *n, uint64_t *next,
+                            hr_error *err) {
+    sizes s = sizes_of(file);
+    uint8_t bytes[8];
+    HR__TRY(hr__tiff_read(file, at, s.count, bytes, "IFD", err));
+    *n = hr__tiff_number(file, bytes, s.count);
+    uint64_t rest = file->source->nbytes - at - s.count;
+    if (*n > MAX_ENTRIES || *n * s.entry > rest) {
+        return hr__fail(err, HR_ERR_METADATA,
+                        "IFD at offset %" PRIu64 " has %" PRIu64 " entries, %" PRIu64
+                        " bytes are left of the file",
+                        at, *n, rest);
+    }
+    file->ifds_nbytes += s.count + *n * s.entry;
+    if (file->ifds_nbytes / 2 > file->source->nbytes) {
+        return hr__fail(err, HR_ERR_METADATA, "IFDs overlap, at offset %" PRIu64, at);
+    }
+    *next = 0;
+    if (rest - *n * s.entry >= s.next) { /* a file cut off there has no more to offer */
+        HR__TRY(
+            hr__tiff_read(file, at + s.count + *n * s.entry, s.next, bytes, "IFD", err));
+        *next = hr__tiff_number(file, bytes, s.next);
+    }
+    return HR_OK;
+}
+
+hr_status hr__tiff_ifd_read(hr__tiff_file *file, uint64_t at, hr__tiff_ifd *ifd,
+                            hr_error *err) {
+    sizes s = sizes_of(file);
+    uint8_t bytes[20];
+    uint64_t n, next;
+    HR__TRY(read_frame(file, at, &n, &next, err));
+    hr__tiff_entry *entries = hr__arena_array(file->arena, n, sizeof *entries);
+    if (entries == NULL) {
+        return hr__fail_memory(err, n * sizeof *entries);
+    }
+    uint64_t place = at + s.count;
+    for (uint64_t i = 0; i < n; i++, place += s.entry) {
+        HR__TRY(hr__tiff_read(file, place, s.entry, bytes, "IFD", err));
+        entries[i] = parse_entry(file, bytes, place);
+    }
+    *ifd = (hr__tiff_ifd){.at = at, .next = next, .n = (uint32_t)n, .entries = entries};
+    return HR_OK;
+}
+
+/* --- the main chain --- */
+
+/* Brent's way of finding a cycle: compare with a mark that moves ahead at every power of
+ * two steps. */
+typedef struct walk {
+    uint64_t at; /* 0 at the end */
+    uint64_t mark, nsteps, limit;
+} walk;
+
+static walk walk_start(const hr__tiff_file *file) {
+    return (walk){.at = file->first_ifd, .mark = file->first_ifd, .limit = 1};
+}
+
+static hr_status walk_next(walk *w, uint64_t next, hr_error *err) {
+    if (next != 0 && next == w->mark) {
+        return hr__fail(err, HR_ERR_METADATA,
+                        "the chain of IFDs comes back to offset %" PRIu64, next);
+    }
+    w->at = next;
+    if (++w->nsteps == w->limit) {
+        w->mark = next;
+        w->limit *= 2;
+    }
+    return HR_OK;
+}
+
+/* --- overviews --- */
+
+typedef struct level {
+    hr__tiff_ifd ifd;
+    uint64_t npixels;
+} level;
+
+/* Is it an overview, and no mask? */
+static hr_status is_overview(hr__tiff_file *file, const hr__tiff_ifd *ifd,
+                             bool *is_reduced, hr_error *err) {
+    uint64_t type, old;
+    HR__TRY(hr__tiff_uint(file, ifd, HR__TIFF_NEW_SUBFILE_TYPE, 0, &type, err));
+    HR__TRY(hr__tiff_uint(file, ifd, HR__TIFF_SUBFILE_TYPE, 1, &old, err));
+    *is_reduced = (type & 4) == 0 && ((type & 1) != 0 || old == 2);
+    return HR_OK;
+}
+
+static hr_status add_level(hr__tiff_file *file, uint64_t at, level *levels, size_t *n,
+                           hr__tiff_ifd *ifd, hr_error *err) {
+    bool is_reduced;
+    uint64_t width, height;
+    HR__TRY(hr__tiff_ifd_read(file, at, ifd, err));
+    HR__TRY(is_overview(file, ifd, &is_reduced, err));
+    HR__TRY(hr__tiff_uint(file, ifd, HR__TIFF_WIDTH, 0, &width, err));
+    HR__TRY(hr__tiff_uint(file, ifd, HR__TIFF_LENGTH, 0, &height, err));
+    if (is_reduced && *n < MAX_LEVELS) {
+        level *l = &levels[(*n)++];
+        *l = (level){.ifd = *ifd, .npixels = UINT64_MAX};
+        (void)hr__mul_u64(width, height, &l->npixels);
+    }
+    return HR_OK;
+}
+
+/* Larger ones first; of one size, as they stand in the file. */
+static void sort_levels(level *levels, size_t n) {
+    for (size_t i = 1; i < n; i++) {
+        level moved = levels[i];
+        size_t k = i;
+        for (; k > 0 && levels[k - 1].npixels < moved.npixels; k--) {
+            levels[k] = levels[k - 1];
+        }
+        levels[k] = moved;
+    }
+}
+
+/* Overviews of the first image: reduced ones of the main chain, and its SubIFDs. */
+static hr_status find_level(hr__tiff_file *file, uint64_t number, hr__tiff_ifd *ifd,
+                            hr_error *err) {
+    level *levels = hr__arena_array(file->arena, MAX_LEVELS, sizeof *levels);
+    size_t n = 0;
+    walk w = walk_start(file);
+    hr__tiff_ifd other;
+    if (levels == NULL) {
+        return hr__fail_memory(err, MAX_LEVELS * sizeof *levels);
+    }
+    HR__TRY(hr__tiff_ifd_read(file, w.at, ifd, err));
+    if (number == 0) {
+        return HR_OK;
+    }
+    HR__TRY(walk_next(&w, ifd->next, err));
+    while (w.at != 0) {
+        HR__TRY(add_level(file, w.at, levels, &n, &other, err));
+        HR__TRY(walk_next(&w, other.next, err));
+    }
+    uint64_t *sub;
+    uint64_t nsub;
+    HR__TRY(hr__tiff_uints(file, ifd, HR__TIFF_SUB_IFDS, MAX_LEVELS, &sub, &nsub, err));
+    for (uint64_t i = 0; i < nsub; i++) {
+        HR__TRY(add_level(file, sub[i], levels, &n, &other, err));
+    }
+    sort_levels(levels, n);
+    if (number > n) {
+        return hr__fail(err, HR_ERR_NOT_FOUND,
+                        "no level %" PRIu64 ": the image has %zu overviews", number, n);
+    }
+    *ifd = levels[number - 1].ifd;
+    return HR_OK;
+}
+
+static hr_status find_ifd(hr__tiff_file *file, uint64_t number, hr__tiff_ifd *ifd,
+                          hr_error *err) {
+    walk w = walk_start(file);
+    while (w.at != 0 && w.nsteps < number) {
+        uint64_t n, next;
+        HR__TRY(read_frame(file, w.at, &n, &next, err));
+        HR__TRY(walk_next(&w, next, err));
+    }
+    if (w.at != 0) {
+        return hr__tiff_ifd_read(file, w.at, ifd, err);
+    }
+    return hr__fail(err, number == 0 ? HR_ERR_METADATA : HR_ERR_NOT_FOUND,
+                    "no IFD %" PRIu64 ": the chain has %" PRIu64, number, w.nsteps);
+}
+
+static bool read_number(const char *text, uint64_t *number) {
+    char *end;
+    size_t digits = strspn(text, "0123456789");
+    *number = strtoull(text, &end, 10);
+    return digits > 0 && digits < 19 && text[digits] == '\0';
+}
+
+hr_status hr__tiff_ifd_find(hr__tiff_file *file, const char *fragment, hr__tiff_ifd *ifd,
+                            hr_error *err) {
+    uint64_t number = 0;
+    if (fragment == NULL) {
+        return find_ifd(file, 0, ifd, err);
+    }
+    if (strncmp(fragment, "ifd=", 4) == 0 && read_number(fragment + 4, &number)) {
+        return find_ifd(file, number, ifd, err);
+    }
+    if (strncmp(fragment, "level=", 6) == 0 && read_number(fragment + 6, &number)) {
+        return find_level(file, number, ifd, err);
+    }
+    return hr__fail(err, HR_ERR_ARGUMENT,
+                    "fragment \"%.60s\" is neither ifd=NUMBER nor level=NUMBER",
+                    fragment);
+}

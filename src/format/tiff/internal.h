@@ -1,0 +1,143 @@
+/* Shared by the files of the TIFF reader. SPDX-License-Identifier: Apache-2.0 */
+#ifndef HR_FORMAT_TIFF_INTERNAL_H
+#define HR_FORMAT_TIFF_INTERNAL_H
+
+#include "format/tiff/tiff.h"
+
+/* file.c: the file behind a window, and its header */
+
+typedef struct hr__tiff_file {
+    const hr__byte_source *source;
+    hr__arena *arena;
+    uint64_t max_nbytes; /* that the values of a tag may take */
+    bool is_big_endian, is_big;
+    uint64_t first_ifd;
+    uint8_t *window; /* the bytes read last */
+    uint64_t window_at, window_nbytes;
+    uint64_t ifds_nbytes; /* of all directories read */
+} hr__tiff_file;
+
+hr_status hr__tiff_file_open(const hr__byte_source *source, uint64_t max_nbytes,
+                             hr__arena *arena, hr__tiff_file *file, hr_error *err);
+/* HR_ERR_METADATA naming `what` where they are not all in the file. */
+hr_status hr__tiff_read(hr__tiff_file *file, uint64_t at, uint64_t nbytes, void *dst,
+                        const char *what, hr_error *err);
+/* An unsigned number of the file, of 1 to 8 bytes. */
+uint64_t hr__tiff_number(const hr__tiff_file *file, const uint8_t *p, uint32_t nbytes);
+
+/* ifd.c: directories */
+
+typedef struct hr__tiff_entry {
+    uint16_t tag, type;
+    uint64_t count;
+    uint64_t at; /* of the values in the file */
+} hr__tiff_entry;
+
+typedef struct hr__tiff_ifd {
+    uint64_t at, next; /* next: 0 at the end */
+    uint32_t n;
+    hr__tiff_entry *entries; /* as they stand */
+} hr__tiff_ifd;
+
+hr_status hr__tiff_ifd_read(hr__tiff_file *file, uint64_t at, hr__tiff_ifd *ifd,
+                            hr_error *err);
+/* The IFD that a fragment names. */
+hr_status hr__tiff_ifd_find(hr__tiff_file *file, const char *fragment, hr__tiff_ifd *ifd,
+                            hr_error *err);
+
+/* tags.c: values of entries */
+
+typedef enum hr__tiff_tag {
+    HR__TIFF_NEW_SUBFILE_TYPE = 254,
+    HR__TIFF_SUBFILE_TYPE = 255,
+    HR__TIFF_WIDTH = 256,
+    HR__TIFF_LENGTH = 257,
+    HR__TIFF_BITS = 258,
+    HR__TIFF_COMPRESSION = 259,
+    HR__TIFF_PHOTOMETRIC = 262,
+    HR__TIFF_FILL_ORDER = 266,
+    HR__TIFF_DESCRIPTION = 270,
+    HR__TIFF_STRIP_OFFSETS = 273,
+    HR__TIFF_ORIENTATION = 274,
+    HR__TIFF_SAMPLES = 277,
+    HR__TIFF_ROWS_PER_STRIP = 278,
+    HR__TIFF_STRIP_SIZES = 279,
+    HR__TIFF_PLANAR = 284,
+    HR__TIFF_SOFTWARE = 305,
+    HR__TIFF_DATE_TIME = 306,
+    HR__TIFF_PREDICTOR = 317,
+    HR__TIFF_COLOR_MAP = 320,
+    HR__TIFF_TILE_WIDTH = 322,
+    HR__TIFF_TILE_LENGTH = 323,
+    HR__TIFF_TILE_OFFSETS = 324,
+    HR__TIFF_TILE_SIZES = 325,
+    HR__TIFF_SUB_IFDS = 330,
+    HR__TIFF_EXTRA_SAMPLES = 338,
+    HR__TIFF_SAMPLE_FORMAT = 339,
+    HR__TIFF_JPEG_TABLES = 347,
+    HR__TIFF_SUBSAMPLING = 530,
+    HR__TIFF_IMAGE_DEPTH = 32997,
+    HR__TIFF_TILE_DEPTH = 32998,
+    HR__TIFF_PIXEL_SCALE = 33550,
+    HR__TIFF_TIE_POINTS = 33922,
+    HR__TIFF_TRANSFORMATION = 34264,
+    HR__TIFF_GEO_KEYS = 34735,
+    HR__TIFF_GEO_DOUBLES = 34736,
+    HR__TIFF_GEO_TEXT = 34737,
+    HR__TIFF_GDAL_METADATA = 42112,
+    HR__TIFF_GDAL_NODATA = 42113,
+    HR__TIFF_RPC = 50844
+} hr__tiff_tag;
+
+/* The first entry of a tag, or NULL. */
+const hr__tiff_entry *hr__tiff_find(const hr__tiff_ifd *ifd, hr__tiff_tag tag);
+/* Bytes of a value of the type, 0 where there is no such type. */
+uint32_t hr__tiff_type_nbytes(uint16_t type);
+/* An integer type that offsets and counts may have: unsigned, or never negative. */
+bool hr__tiff_type_is_unsigned(uint16_t type);
+/* Values of an integer tag, in the arena; *n 0 and *values NULL where it is absent. At
+ * most max_n of them are read. HR_ERR_METADATA for a tag of another type. */
+hr_status hr__tiff_uints(hr__tiff_file *file, const hr__tiff_ifd *ifd, hr__tiff_tag tag,
+                         uint64_t max_n, uint64_t **values, uint64_t *n, hr_error *err);
+/* Its first value, or `absent`. */
+hr_status hr__tiff_uint(hr__tiff_file *file, const hr__tiff_ifd *ifd, hr__tiff_tag tag,
+                        uint64_t absent, uint64_t *value, hr_error *err);
+/* Numbers of any type as doubles. */
+hr_status hr__tiff_doubles(hr__tiff_file *file, const hr__tiff_ifd *ifd, hr__tiff_tag tag,
+                           double **values, uint64_t *n, hr_error *err);
+/* The bytes of a tag, NUL behind them; *text NULL where it is absent. */
+hr_status hr__tiff_bytes(hr__tiff_file *file, const hr__tiff_ifd *ifd, hr__tiff_tag tag,
+                         char **text, uint64_t *nbytes, hr_error *err);
+
+/* layout.c: what an IFD says of its image */
+
+typedef struct hr__tiff_layout {
+    int64_t width, height;
+    int64_t nsamples;
+    bool is_planar; /* samples lie in planes of their own */
+    bool is_tiled;
+    int64_t block_width, block_height; /* of a tile or strip */
+    int64_t across, down;              /* blocks of a plane */
+    uint32_t bits;
+    uint32_t format; /* SampleFormat: 1 uint, 2 int, 3 float, 5 and 6 complex */
+    uint32_t compression, predictor, photometric, fill_order;
+    uint32_t subsampling[2];
+    const hr__tiff_entry *offsets, *sizes; /* sizes may be NULL */
+} hr__tiff_layout;
+
+hr_status hr__tiff_layout_read(hr__tiff_file *file, const hr__tiff_ifd *ifd,
+                               hr__tiff_layout *layout, hr_error *err);
+
+/* chain.c: the codecs of a block */
+
+/* dtype, order, shape, stored, chain and edge chain, from the layout. */
+hr_status hr__tiff_chains(hr__tiff_file *file, const hr__tiff_ifd *ifd,
+                          const hr__tiff_layout *layout, hr__tiff_node *node,
+                          hr_error *err);
+
+/* attributes.c: tags for people, as JSON */
+hr_status hr__tiff_attributes(hr__tiff_file *file, const hr__tiff_ifd *ifd,
+                              const hr__tiff_layout *layout, hr__tiff_node *node,
+                              hr_error *err);
+
+#endif

@@ -1,0 +1,98 @@
+/* One array of a TIFF. SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/json_number.h"
+#include "format/tiff/internal.h"
+
+static hr_status key_of(const hr__array *a, const int64_t *outer, char *buf,
+                        size_t capacity, hr_error *err) {
+    const hr__tiff_node *node = a->format_data;
+    (void)outer;
+    int n = snprintf(buf, capacity, "%s", node->key);
+    return n >= 0 && (size_t)n < capacity
+               ? HR_OK
+               : hr__fail(err, HR_ERR_OVERFLOW, "store key is longer than %zu bytes",
+                          capacity);
+}
+
+/* GDAL writes numbers in C's way, and what C made of NaN in its time. */
+static json_object *parse_nodata(const char *text) {
+    static const char *const nans[] = {"nan", "-nan",    "NaN",     "-NaN",
+                                       "NAN", "1.#QNAN", "-1.#IND", "-1.#QNAN"};
+    char trimmed[64];
+    size_t first = strspn(text, " \t\n");
+    size_t n = strcspn(text + first, " \t\n");
+    if (n == 0 || n >= sizeof trimmed) {
+        return NULL;
+    }
+    memcpy(trimmed, text + first, n);
+    trimmed[n] = '\0';
+    for (size_t i = 0; i < sizeof nans / sizeof nans[0]; i++) {
+        if (strcmp(trimmed, nans[i]) == 0) {
+            return json_object_new_string("NaN");
+        }
+    }
+    if (strcmp(trimmed, "inf") == 0 || strcmp(trimmed, "-inf") == 0) {
+        return json_object_new_string(trimmed[0] == '-' ? "-Infinity" : "Infinity");
+    }
+    json_object *value = NULL;
+    return hr__json_parse(trimmed, n, &value, NULL) == HR_OK ? value : NULL;
+}
+
+/* Blocks that are not there have the value that says so, where the type has it. */
+static hr_status read_nodata(hr__tiff_file *file, const hr__tiff_ifd *ifd,
+                             hr__tiff_node *node, hr_error *err) {
+    char *text;
+    uint64_t nbytes;
+    hr__array *a = &node->array;
+    uint8_t *fill = hr__arena_alloc(file->arena, a->dtype.itemsize);
+    if (fill == NULL) {
+        return hr__fail_memory(err, a->dtype.itemsize);
+    }
+    a->fill = fill;
+    node->fill_value_json = "0";
+    HR__TRY(hr__tiff_bytes(file, ifd, HR__TIFF_GDAL_NODATA, &text, &nbytes, err));
+    json_object *value = text == NULL ? NULL : parse_nodata(text);
+    if (value != NULL && hr__json_number(value, &a->dtype, fill)) {
+        node->fill_value_json = hr__arena_strdup(
+            file->arena, json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN));
+    }
+    json_object_put(value);
+    return node->fill_value_json == NULL ? hr__fail_memory(err, 0) : HR_OK;
+}
+
+static hr_status name_axes(hr__arena *arena, const hr__tiff_layout *l,
+                           hr__tiff_node *node, hr_error *err) {
+    const char **names = hr__arena_array(arena, HR_MAX_NDIM, sizeof *names);
+    if (names == NULL) {
+        return hr__fail_memory(err, HR_MAX_NDIM * sizeof *names);
+    }
+    int32_t y = l->is_planar ? 1 : 0;
+    names[0] = names[2] = "band";
+    names[y] = "y";
+    names[y + 1] = "x";
+    node->dimension_names = names;
+    return HR_OK;
+}
+
+hr_status hr__tiff_open(const hr__byte_source *source, const char *key,
+                        const char *fragment, uint64_t max_nbytes, hr__arena *arena,
+                        hr__tiff_node *node, hr_error *err) {
+    hr__tiff_file file;
+    hr__tiff_ifd ifd;
+    hr__tiff_layout layout;
+    HR__TRY(hr__tiff_file_open(source, max_nbytes, arena, &file, err));
+    HR__TRY(hr__tiff_ifd_find(&file, fragment, &ifd, err));
+    HR__TRY(hr__tiff_layout_read(&file, &ifd, &layout, err));
+    HR__TRY(hr__tiff_chains(&file, &ifd, &layout, node, err));
+    HR__TRY(read_nodata(&file, &ifd, node, err));
+    HR__TRY(name_axes(arena, &layout, node, err));
+    HR__TRY(hr__tiff_attributes(&file, &ifd, &layout, node, err));
+    node->is_big = file.is_big;
+    node->key = hr__arena_strdup(arena, key);
+    node->array.key = key_of;
+    node->array.format_data = node;
+    return node->key == NULL ? hr__fail_memory(err, strlen(key) + 1) : HR_OK;
+}
