@@ -24,10 +24,15 @@ HR_API HR_NODISCARD hr_status hr_store_open_directory(hr_context *context,
 /* An empty store in memory. Caller owns *out. Any thread. */
 HR_API HR_NODISCARD hr_status hr_store_create_memory(hr_context *context, hr_store **out,
                                                      hr_error *err);
-/* Put a value (copied) into a memory store, replacing an older one. The key is relative,
- * '/'-separated, without backslashes and without empty, "." or ".." parts. Safe against
- * concurrent reads, which see the old or the new value whole. Errors: HR_ERR_UNSUPPORTED
- * for a read-only store. Any thread. */
+/* A store in memory before another one, which it holds: a key that was set is found
+ * there, any other one below. A list shows the members below only. So that an array can
+ * be opened by metadata of the caller's. Caller owns *out. Any thread. */
+HR_API HR_NODISCARD hr_status hr_store_create_overlay(hr_store *below, hr_store **out,
+                                                      hr_error *err);
+/* Put a value (copied) into a store in memory or an overlay, replacing an older one. The
+ * key is relative, '/'-separated, without backslashes and without empty, "." or ".."
+ * parts. Safe against concurrent reads, which see the old or the new value whole. Errors:
+ * HR_ERR_UNSUPPORTED for a read-only store. Any thread. */
 HR_API HR_NODISCARD hr_status hr_store_set(hr_store *store, const char *key,
                                            const void *data, size_t nbytes,
                                            hr_error *err);

@@ -126,7 +126,8 @@ PyObject *ext_submit(PyObject *module, PyObject *args);
 /* node.c: module functions. */
 PyObject *ext_open(PyObject *module, PyObject *args);
 PyObject *ext_open_store(PyObject *module, PyObject *args);
-PyObject *ext_store_memory(PyObject *module, PyObject *args);
+PyObject *ext_memory_store(PyObject *module, PyObject *args);
+PyObject *ext_directory_store(PyObject *module, PyObject *args);
 
 extern PyType_Spec ext_context_spec, ext_store_spec, ext_node_spec, ext_selection_spec,
     ext_tensor_spec, ext_batch_spec;

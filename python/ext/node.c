@@ -208,7 +208,17 @@ PyObject *ext_open_store(PyObject *module, PyObject *args) {
                                                 : ext_raise(state, &err);
 }
 
-PyObject *ext_store_memory(PyObject *module, PyObject *args) {
+static PyObject *store_wrap(ext_state *state, hr_store *store) {
+    ext_store *self = ext_new(state, state->store);
+    if (self == NULL) {
+        hr_store_unref(store);
+        return NULL;
+    }
+    self->store = store;
+    return (PyObject *)self;
+}
+
+PyObject *ext_memory_store(PyObject *module, PyObject *args) {
     ext_state *state = ext_state_of(module);
     PyObject *context;
     if (!PyArg_ParseTuple(args, "O", &context) ||
@@ -217,17 +227,37 @@ PyObject *ext_store_memory(PyObject *module, PyObject *args) {
     }
     hr_error err = HR_ERROR_INIT;
     hr_store *store = NULL;
-    if (hr_store_create_memory(((ext_context *)context)->context, &store, &err) !=
-        HR_OK) {
-        return ext_raise(state, &err);
-    }
-    ext_store *self = ext_new(state, state->store);
-    if (self == NULL) {
-        hr_store_unref(store);
+    hr_status status =
+        hr_store_create_memory(((ext_context *)context)->context, &store, &err);
+    return status == HR_OK ? store_wrap(state, store) : ext_raise(state, &err);
+}
+
+/* A directory, with room in memory before it. */
+PyObject *ext_directory_store(PyObject *module, PyObject *args) {
+    ext_state *state = ext_state_of(module);
+    PyObject *context;
+    PyObject *path;
+    if (!PyArg_ParseTuple(args, "OO&", &context, PyUnicode_FSConverter, &path)) {
         return NULL;
     }
-    self->store = store;
-    return (PyObject *)self;
+    const char *text = PyBytes_AsString(path);
+    PyObject *result = NULL;
+    if (text != NULL && ext_is(context, state->context, "Context")) {
+        hr_context *c = ((ext_context *)context)->context;
+        hr_error err = HR_ERROR_INIT;
+        hr_store *below = NULL;
+        hr_store *store = NULL;
+        hr_status status;
+        Py_BEGIN_ALLOW_THREADS status = hr_store_open_directory(c, text, &below, &err);
+        if (status == HR_OK) {
+            status = hr_store_create_overlay(below, &store, &err);
+        }
+        hr_store_unref(below);
+        Py_END_ALLOW_THREADS result =
+            status == HR_OK ? store_wrap(state, store) : ext_raise(state, &err);
+    }
+    Py_DECREF(path);
+    return result;
 }
 
 static PyObject *store_set(PyObject *object, PyObject *args) {

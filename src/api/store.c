@@ -35,6 +35,14 @@ hr_status hr_store_create_memory(hr_context *context, hr_store **out, hr_error *
                  &store, out);
 }
 
+hr_status hr_store_create_overlay(hr_store *below, hr_store **out, hr_error *err) {
+    if (below == NULL || out == NULL) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "below or out is NULL");
+    }
+    hr_store *store = NULL;
+    return adopt(hr__store_create_overlay(below, &store, err), &store, out);
+}
+
 hr_status hr_store_set(hr_store *store, const char *key, const void *data, size_t nbytes,
                        hr_error *err) {
     if (store == NULL || key == NULL || (data == NULL && nbytes > 0)) {

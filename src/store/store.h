@@ -62,6 +62,8 @@ hr_status hr__store_open_directory(hr_context *context, const hr_allocator *a,
                                    const char *path, hr_store **out, hr_error *err);
 hr_status hr__store_create_memory(hr_context *context, const hr_allocator *a,
                                   hr_store **out, hr_error *err);
+/* What is set in it goes before what `below` has, which it holds. */
+hr_status hr__store_create_overlay(hr_store *below, hr_store **out, hr_error *err);
 
 /* Checks the key (HR_ERR_ARGUMENT; also for a backslash), calls the vtable, adds url and
  * key to errors. The same for get, set and list below. */

@@ -1,0 +1,285 @@
+"""A codec pipeline for zarr-python: its arrays, read by headrace.
+
+SPDX-License-Identifier: Apache-2.0
+
+    zarr.config.set({"codec_pipeline.path": "headrace.zarr.Pipeline"})
+    # or ZARR_CODEC_PIPELINE__PATH=headrace.zarr.Pipeline
+
+Whatever zarr.Array is asked for is read in one batch, each chunk once, on all cores, into
+host memory or, under zarr.config.enable_gpu(), into GPU memory. Files of a LocalStore are
+read by the library; other stores hand their bytes over. Writing is zarr-python's own.
+
+What headrace does not read falls back to zarr-python, and stats() says how often and why;
+with zarr.config.set({"codec_pipeline.strict": True}) it is an error instead.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import threading
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from zarr.core.array import create_codec_pipeline
+from zarr.core.buffer import cpu
+from zarr.core.codec_pipeline import BatchedCodecPipeline
+from zarr.core.common import concurrent_map
+from zarr.core.config import config as zarr_config
+from zarr.registry import register_pipeline
+from zarr.storage import LocalStore, StorePath
+
+from . import _config, _dtypes, _ext
+from ._errors import Error, MetadataError, StrictError, TooLargeError, UnsupportedError
+from ._future import Future
+from ._tensor import Tensor, as_tensor
+from ._zarr_rows import Merged, Unmergeable, merge
+
+__all__ = ["Pipeline", "reset_stats", "stats"]
+
+_INLINE_NBYTES = 1 << 18  # so little is waited for at once: quicker than the event loop
+_counts: collections.Counter[str] = collections.Counter()
+_reasons: collections.Counter[str] = collections.Counter()
+
+
+def stats() -> dict[str, Any]:
+    """How often arrays were read from files ("native"), from bytes of another store
+    ("callback"), or by zarr-python ("fallback", a count for each reason)."""
+    return {"native": _counts["native"], "callback": _counts["callback"],
+            "fallback": dict(_reasons)}
+
+
+def reset_stats() -> None:
+    """Begin counting anew."""
+    _counts.clear()
+    _reasons.clear()
+
+
+class _NotHere(Exception):
+    """Why zarr-python has to do it."""
+
+
+class _Source:
+    """The array that a pipeline was made for: its metadata, and nodes opened by them."""
+
+    def __init__(self, metadata: Any, store: Any) -> None:
+        self.metadata, self.store = metadata, store
+        self._lock = threading.Lock()
+        self._opened: tuple[Any, Any] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"metadata": self.metadata, "store": self.store}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.metadata.shape)
+
+    def document(self, reach: Sequence[int]) -> tuple[str, bytes]:
+        """Name and text of the metadata; the array may have grown since, up to `reach`."""
+        documents = self.metadata.to_buffer_dict(cpu.buffer_prototype)
+        name = "zarr.json" if self.metadata.zarr_format == 3 else ".zarray"
+        content = json.loads(documents[name].to_bytes())
+        content["shape"] = [max(n, m) for n, m in zip(content["shape"], reach)]
+        return name, json.dumps(content).encode()
+
+    def local_node(self, path: str, reach: Sequence[int]) -> _ext.Node:
+        """The array in its directory. Opened again when it has grown, or when another
+        directory has taken the place."""
+        root = os.fspath(self.store.root)
+        try:
+            about = os.stat(root)
+        except OSError as error:
+            raise _NotHere(f"no directory: {error}") from None
+        context = _config.context()
+        place = (about.st_dev, about.st_ino, path, id(context))
+        with self._lock:
+            if self._opened is not None and self._opened[0] == place:
+                node, shape = self._opened[1]
+                if all(n <= m for n, m in zip(reach, shape)):
+                    return node
+            store = _ext.directory_store(context, root)
+            name, text = self.document(reach)
+            store.set(f"{path}/{name}" if path else name, text)
+            node = _ext.open_store(store, path, 2, self.metadata.zarr_format)
+            self._opened = (place, (node, node.describe()["shape"]))
+            return node
+
+    def loaded_node(self, reach: Sequence[int], values: dict[str, Any]) -> _ext.Node:
+        """The array over chunks in memory."""
+        store = _ext.memory_store(_config.context())
+        store.set(*self.document(reach))
+        for key, value in values.items():
+            store.set(key, value)
+        return _ext.open_store(store, "", 2, self.metadata.zarr_format)
+
+
+def _encoding(source: _Source) -> tuple[str, int]:
+    """How chunk keys are written: the separator, and how many parts of a path they are."""
+    metadata = source.metadata
+    nparts = max(source.ndim, 1)
+    if metadata.zarr_format == 2:
+        separator = metadata.dimension_separator
+    else:
+        encoding = metadata.chunk_key_encoding
+        if encoding.name not in ("default", "v2"):
+            raise _NotHere(f"chunk keys of the kind {encoding.name}")
+        separator = encoding.separator
+        nparts = source.ndim + 1 if encoding.name == "default" else nparts
+    return separator, nparts if separator == "/" else 1
+
+
+def _path_of_array(source: _Source, path: str) -> str:
+    """What comes before the key in the path of a chunk."""
+    _, nparts = _encoding(source)
+    parts = path.rsplit("/", nparts)
+    return parts[0] if len(parts) > nparts else ""
+
+
+def _coordinates(key: str, separator: str, ndim: int) -> tuple[int, ...]:
+    """Numbers of a chunk, of its key."""
+    return tuple(map(int, key.split(separator)[-ndim:])) if ndim else ()
+
+
+class Pipeline(BatchedCodecPipeline):
+    """Reads with headrace, writes as zarr-python does."""
+
+    @classmethod
+    def from_array_metadata_and_store(cls, array_metadata: Any, store: Any) -> Pipeline:
+        with warnings.catch_warnings():  # given once already, for the metadata
+            warnings.simplefilter("ignore")
+            self = cls.from_codecs(tuple(create_codec_pipeline(array_metadata)))
+        return self._with_source(_Source(array_metadata, store))
+
+    def _with_source(self, source: _Source | None) -> Pipeline:
+        object.__setattr__(self, "_source", source)
+        return self
+
+    def evolve_from_array_spec(self, array_spec: Any) -> Pipeline:
+        evolved = super().evolve_from_array_spec(array_spec)
+        return evolved._with_source(getattr(self, "_source", None))
+
+    async def read(self, batch_info: Iterable[Any], out: Any,
+                   drop_axes: tuple[int, ...] = ()) -> Any:
+        rows = list(batch_info)
+        try:
+            return await self._read(rows, out, drop_axes)
+        except (_NotHere, Unmergeable) as reason:
+            if zarr_config.get("codec_pipeline.strict", False):
+                raise StrictError(f"headrace does not read this: {reason}") from None
+            _reasons[str(reason)] += 1
+        return await super().read(rows, out, drop_axes)
+
+    async def _read(self, rows: list[Any], out: Any, drop_axes: tuple[int, ...]) -> Any:
+        source: _Source | None = getattr(self, "_source", None)
+        if source is None:
+            raise _NotHere("chunks inside a shard, read by zarr-python")
+        if not all(isinstance(row[0], StorePath) for row in rows):
+            raise _NotHere("chunks that lie in no store")
+        path = _path_of_array(source, rows[0][0].path) if rows else ""
+        skip = len(path) + 1 if path else 0
+        keys = [row[0].path[skip:] for row in rows]
+        array = out.as_ndarray_like()
+        separator, ndim = _encoding(source)[0], source.ndim
+        merged = merge([(_coordinates(key, separator, ndim), row[2], row[3])
+                        for key, row in zip(keys, rows)],
+                       _origins(source), array.shape, drop_axes)
+        is_local = isinstance(source.store, LocalStore)
+        values: dict[str, Any] = {}
+        try:
+            if is_local:
+                node = source.local_node(path, merged.reach)
+            else:
+                values = await _fetch(source, rows, keys)
+                node = source.loaded_node(merged.reach, values)
+        except (UnsupportedError, MetadataError, TooLargeError) as error:
+            raise _NotHere(str(error)) from None
+        missing = await _deliver(node, merged, array)
+        _counts["native" if is_local else "callback"] += 1
+        if not missing:
+            return tuple({"status": "present"} for _ in rows)
+        if is_local:
+            root = os.fspath(source.store.root)
+            found = [os.path.exists(os.path.join(root, row[0].path)) for row in rows]
+        else:
+            found = [key in values for key in keys]
+        return tuple({"status": "present" if is_found else "missing"} for is_found in found)
+
+
+def _origins(source: _Source) -> Any:
+    """Shape of the chunks, which places them; only regular grids have one."""
+    metadata = source.metadata
+    shape = metadata.chunks if metadata.zarr_format == 2 else \
+        getattr(metadata.chunk_grid, "chunk_shape", None)
+    if shape is None:
+        raise _NotHere("a grid of chunks that is not regular")
+    return shape
+
+
+async def _fetch(source: _Source, rows: list[Any], keys: list[str]) -> dict[str, Any]:
+    """Encoded chunks from any store, many at once."""
+    if _is_sharded(source.metadata) and not all(row[4] for row in rows):
+        raise _NotHere("a part of a shard in a store that has no files")
+    wanted = dict(zip(keys, (row[0] for row in rows)))
+    buffers = await concurrent_map(
+        [(getter,) for getter in wanted.values()],
+        lambda getter: getter.get(cpu.buffer_prototype), zarr_config.get("async.concurrency"))
+    return {key: np.ascontiguousarray(buffer.as_numpy_array())
+            for key, buffer in zip(wanted, buffers) if buffer is not None}
+
+
+def _is_sharded(metadata: Any) -> bool:
+    return any(type(codec).__name__ == "ShardingCodec" for codec in
+               getattr(metadata, "codecs", ()))
+
+
+async def _deliver(node: _ext.Node, merged: Merged, array: Any) -> int:
+    """Read into the array; the number of chunks that were absent."""
+    info = node.describe()
+    selection = _ext.selection(node, merged.kind, merged.key)
+    is_vlen = info["kind"] >= _dtypes.VLEN_UTF8
+    if is_vlen:
+        tensor = _ext.empty(Tensor, _config.context(), _config.HOST, selection.shape,
+                            info["dtype"], info["itemsize"])
+    else:
+        tensor = _destination(info, array)
+    batch = _ext.submit(_config.context(), ((node, selection, tensor, False, None),), 0,
+                        False, _config.config.get().skip_checksums)
+    if tensor.nbytes <= _INLINE_NBYTES:
+        batch.wait(-1)
+    else:
+        await Future(batch, lambda _: None, 1, None)
+    if is_vlen:
+        if info["kind"] == _dtypes.VLEN_ARRAY:
+            raise _NotHere("elements that are arrays")
+        items = batch.items(tensor, info["kind"] == _dtypes.VLEN_UTF8)
+        flat = np.empty(len(items), array.dtype)
+        for i, item in enumerate(items):
+            flat[i] = item
+        array[...] = flat.reshape(array.shape)
+    return batch.stats()["nchunks_missing"]
+
+
+def _destination(info: dict[str, Any], array: Any) -> Tensor:
+    """zarr-python's memory, in the types of the library."""
+    own = _dtypes.to_numpy(info["dtype"])
+    given = np.dtype(array.dtype)
+    if given.newbyteorder("=") != own.newbyteorder("="):
+        raise _NotHere(f"elements of {own} as {given}")
+    if own.fields is not None and isinstance(array, np.ndarray):
+        if given != own:
+            raise _NotHere(f"elements of {own} as {given}")
+        return _ext.wrap(Tensor, array.__array_interface__["data"][0], _config.HOST, array.shape,
+                         array.strides, info["dtype"], own.itemsize, False, array)
+    try:
+        return as_tensor(array, 0)[0]
+    except (Error, BufferError) as error:
+        raise _NotHere(f"memory of the kind {type(array).__name__}: {error}") from None
+
+
+register_pipeline(Pipeline)
