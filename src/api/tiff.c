@@ -19,6 +19,9 @@ hr_status hr__node_open_tiff(hr_node *node, const char *key, const char *fragmen
                                  &node->tiff, err)
                  : hr__fail(err, HR_ERR_METADATA,
                             "the file is no TIFF: it begins with none of the headers");
+    if (status != HR_OK) {
+        hr__error_add_place(err, node->url, key, 0);
+    }
     hr__object_close(object);
     return status;
 }

@@ -1,0 +1,134 @@
+/* Small changes to TIFF files. SPDX-License-Identifier: Apache-2.0
+ *
+ * Every byte of small files of each layout is changed; of those of the corpus a sample is
+ * taken. With the argument "all" it is all of them, with "all i n" the i-th part of n. */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/mutant_lab.h"
+#include "support/tiff_maker.h"
+
+enum { FILE_MAX_NBYTES = 4096 };
+
+static struct {
+    bool is_all;
+    size_t part, nparts;
+} plan = {.nparts = 1};
+
+static void add_made_file(test_files *files, const char *key, const tiff_spec *spec,
+                          bool is_big_endian, bool is_big) {
+    static const uint8_t image[4096] = {1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144};
+    tiff_file f;
+    tiff_start(&f, is_big_endian, is_big);
+    tiff_add(&f, spec, image);
+    files_add(files, key, f.bytes, f.nbytes);
+    tiff_free(&f);
+}
+
+/* What there is to go wrong, in as few bytes as can be. */
+static void make_files(test_files *files) {
+    const tiff_spec tiled = {.width = 7,
+                             .height = 5,
+                             .nsamples = 3,
+                             .is_tiled = true,
+                             .block_width = 4,
+                             .block_height = 4,
+                             .bits = 16,
+                             .compression = 5,
+                             .predictor = 2};
+    const tiff_spec planar = {.width = 6,
+                              .height = 5,
+                              .nsamples = 2,
+                              .is_planar = true,
+                              .block_height = 2,
+                              .bits = 32,
+                              .format = 3,
+                              .compression = 8,
+                              .predictor = 3,
+                              .nodata = "-9999"};
+    const tiff_spec plain = {.width = 6, .height = 5, .bits = 8, .fill_order = 2};
+    const tiff_spec packed = {.width = 9,
+                              .height = 5,
+                              .bits = 8,
+                              .block_height = 2,
+                              .compression = 32773,
+                              .sparse_block = 2,
+                              .without_sizes = true};
+    const tiff_spec zstd = {.width = 9, .height = 3, .bits = 64, .compression = 50000};
+    add_made_file(files, "tiled.tif", &tiled, false, false);
+    add_made_file(files, "planar.tif", &planar, true, true);
+    add_made_file(files, "plain.tif", &plain, true, false);
+    add_made_file(files, "packed.tif", &packed, false, false);
+    add_made_file(files, "zstd.tif", &zstd, false, true);
+}
+
+/* Every step-th mutant, counted through all files; returns where to go on. */
+static size_t flip_files(const test_files *files, size_t first, size_t step,
+                         uint64_t *nmutants) {
+    mutant_lab l;
+    lab_open(&l, files);
+    for (size_t i = 0; i < files->n; i++) {
+        const test_file *file = &files->files[i];
+        size_t n = file->nbytes * LAB_NKINDS;
+        if (file->nbytes > FILE_MAX_NBYTES) {
+            continue;
+        }
+        for (; first < n; first += step) {
+            lab_try(&l, file->key, file, first);
+        }
+        first -= n;
+    }
+    assert_true(l.nerrors <= l.nmutants);
+    *nmutants += l.nmutants;
+    lab_close(&l);
+    return first;
+}
+
+static void no_change_of_one_byte_does_harm(void **state) {
+    (void)state;
+    test_files files = {0};
+    uint64_t nmutants = 0;
+    make_files(&files);
+    (void)flip_files(&files, 0, 1, &nmutants);
+    files_free(&files);
+    print_message("%" PRIu64 " mutants\n", nmutants);
+    assert_true(nmutants > 5000);
+}
+
+static void no_change_does_harm_to_files_of_others(void **state) {
+    (void)state;
+    static const char *const folders[] = {HR_CORPUS "/tiff", HR_CORPUS "/bad/tiff"};
+    uint64_t nmutants = 0;
+    size_t at = plan.part;
+    for (size_t i = 0; i < 2; i++) {
+        test_files files = {0};
+        files_load(folders[i], &files);
+        if (files.n == 0) {
+            print_message("skipped: changes to the corpus (no %s)\n", folders[i]);
+            skip();
+        }
+        at = flip_files(&files, at, plan.is_all ? plan.nparts : 997, &nmutants);
+        files_free(&files);
+    }
+    print_message("%" PRIu64 " mutants\n", nmutants);
+    assert_true(nmutants > 500);
+}
+
+int main(int argc, char **argv) {
+    plan.is_all = argc > 1 && strcmp(argv[1], "all") == 0;
+    if (argc > 3) {
+        plan.part = strtoul(argv[2], NULL, 10);
+        plan.nparts = strtoul(argv[3], NULL, 10);
+    }
+    lab_allow_no_threads();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_change_of_one_byte_does_harm),
+        cmocka_unit_test(no_change_does_harm_to_files_of_others),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
