@@ -215,7 +215,7 @@ static void add_blocks(tiff_file *f, const tiff_spec *s, const uint8_t *image,
 
 /* --- directories --- */
 
-enum { ASCII = 2, SHORT = 3, LONG = 4, LONG8 = 16, MAX_TAGS = 24 };
+enum { ASCII = 2, SHORT = 3, LONG = 4, DOUBLE = 12, LONG8 = 16, MAX_TAGS = 40 };
 
 typedef struct tiff_tag {
     unsigned id, type;
@@ -229,7 +229,7 @@ typedef struct tag_list {
 } tag_list;
 
 static size_t type_size(unsigned type) {
-    return type == SHORT ? 2 : type == LONG ? 4 : type == LONG8 ? 8 : 1;
+    return type == SHORT ? 2 : type == LONG ? 4 : type == LONG8 || type == DOUBLE ? 8 : 1;
 }
 
 static void add_tag(const tiff_file *f, tag_list *list, unsigned id, unsigned type,
@@ -262,6 +262,16 @@ static void add_same(const tiff_file *f, tag_list *list, unsigned id, uint64_t v
     if (value != 0) {
         add_tag(f, list, id, SHORT, n, values);
     }
+}
+
+static void add_extra(const tiff_file *f, tag_list *list, const tiff_extra *e) {
+    uint64_t values[256] = {0};
+    size_t size = type_size(e->type);
+    assert_true(e->count <= 256);
+    for (size_t i = 0; i < e->count; i++) {
+        memcpy(&values[i], (const uint8_t *)e->values + i * size, size);
+    }
+    add_tag(f, list, e->id, e->type, e->count, values);
 }
 
 static void list_tags(const tiff_file *f, const tiff_spec *s, const tables *t,
@@ -301,6 +311,9 @@ static void list_tags(const tiff_file *f, const tiff_spec *s, const tables *t,
             text[i] = (uint8_t)s->nodata[i];
         }
         add_tag(f, list, 42113, ASCII, length + 1, text);
+    }
+    for (size_t i = 0; i < s->nextra; i++) {
+        add_extra(f, list, &s->extra[i]);
     }
 }
 

@@ -6,6 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A tag besides those of the layout. */
+typedef struct tiff_extra {
+    unsigned id, type; /* 2: text, 3: numbers of 16 bits, 12: doubles */
+    size_t count;
+    const void *values; /* char, uint16_t or double */
+} tiff_extra;
+
 /* What one image is to be like. Zeros are sensible where nothing else is said. */
 typedef struct tiff_spec {
     int64_t width, height;
@@ -22,6 +29,8 @@ typedef struct tiff_spec {
     const char *nodata;    /* NULL: none */
     bool without_sizes;    /* no StripByteCounts */
     bool has_short_tables; /* offsets and sizes in 16 bits: small files only */
+    const tiff_extra *extra;
+    size_t nextra;
 } tiff_spec;
 
 typedef struct tiff_file {

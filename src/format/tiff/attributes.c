@@ -1,13 +1,136 @@
 /* Tags for people, as JSON. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/utf8.h"
 #include "format/tiff/internal.h"
 
-hr_status hr__tiff_attributes(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                              const hr__tiff_layout *layout, hr__tiff_node *node,
-                              hr_error *err) {
-    (void)file;
-    (void)ifd;
-    (void)layout;
-    (void)err;
-    node->attributes_json = "{}";
+json_object *hr__tiff_json_text(const char *bytes, uint64_t nbytes) {
+    size_t n = strnlen(bytes, nbytes);
+    if (n > INT32_MAX / 2) {
+        return NULL;
+    }
+    if (hr__is_utf8((const uint8_t *)bytes, n)) {
+        return json_object_new_string_len(bytes, (int)n);
+    }
+    char *text = malloc(2 * n);
+    size_t made = 0;
+    if (text == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < n; i++) {
+        unsigned c = (uint8_t)bytes[i];
+        if (c >= 0x80) {
+            text[made++] = (char)(0xC0 | c >> 6);
+        }
+        text[made++] = (char)(c >= 0x80 ? 0x80 | (c & 0x3F) : c);
+    }
+    json_object *json = json_object_new_string_len(text, (int)made);
+    free(text);
+    return json;
+}
+
+json_object *hr__tiff_json_number(double value) {
+    if (isfinite(value)) {
+        return json_object_new_double(value);
+    }
+    return json_object_new_string(isnan(value) ? "NaN"
+                                  : value > 0  ? "Infinity"
+                                               : "-Infinity");
+}
+
+void hr__tiff_json_list(json_object *object, const char *name, const double *values,
+                        uint64_t n) {
+    if (n == 0) {
+        return;
+    }
+    json_object *list = json_object_new_array();
+    for (uint64_t i = 0; i < n; i++) {
+        json_object_array_add(list, hr__tiff_json_number(values[i]));
+    }
+    json_object_object_add(object, name, list);
+}
+
+static const char *photometric_name(uint32_t value) {
+    static const char *const names[] = {
+        "white is zero",     "black is zero", "RGB",    "palette",
+        "transparency mask", "CMYK",          "YCbCr",  "",
+        "CIE Lab",           "ICC Lab",       "ITU Lab"};
+    return value < sizeof names / sizeof names[0] ? names[value] : "";
+}
+
+static void add_photometric(json_object *attributes, uint32_t value) {
+    const char *name = photometric_name(value);
+    json_object_object_add(attributes, "photometric",
+                           name[0] != '\0' ? json_object_new_string(name)
+                                           : json_object_new_int64(value));
+}
+
+static hr_status add_text(hr__tiff_file *file, const hr__tiff_ifd *ifd, hr__tiff_tag tag,
+                          const char *name, json_object *attributes, hr_error *err) {
+    char *text;
+    uint64_t nbytes;
+    HR__TRY(hr__tiff_bytes(file, ifd, tag, &text, &nbytes, err));
+    if (text != NULL && text[0] != '\0') {
+        json_object_object_add(attributes, name, hr__tiff_json_text(text, nbytes));
+    }
     return HR_OK;
+}
+
+/* Integers as a list: red, green and blue of a palette one after the other, or what the
+ * samples beyond the colours are (1 and 2: opacity). */
+static hr_status add_uints(hr__tiff_file *file, const hr__tiff_ifd *ifd, hr__tiff_tag tag,
+                           const char *name, json_object *attributes, hr_error *err) {
+    uint64_t *values;
+    uint64_t n;
+    HR__TRY(hr__tiff_uints(file, ifd, tag, UINT64_MAX, &values, &n, err));
+    json_object *list = n > 0 ? json_object_new_array() : NULL;
+    for (uint64_t i = 0; i < n; i++) {
+        json_object_array_add(list, json_object_new_int64((int64_t)values[i]));
+    }
+    if (n > 0) {
+        json_object_object_add(attributes, name, list);
+    }
+    return HR_OK;
+}
+
+static hr_status fill(hr__tiff_file *file, const hr__tiff_ifd *ifd,
+                      const hr__tiff_layout *layout, json_object *attributes,
+                      hr_error *err) {
+    uint64_t orientation;
+    add_photometric(attributes, layout->photometric);
+    HR__TRY(hr__tiff_uint(file, ifd, HR__TIFF_ORIENTATION, 1, &orientation, err));
+    if (orientation != 1) {
+        json_object_object_add(attributes, "orientation",
+                               json_object_new_int64((int64_t)orientation));
+    }
+    HR__TRY(
+        add_uints(file, ifd, HR__TIFF_EXTRA_SAMPLES, "extra_samples", attributes, err));
+    HR__TRY(add_uints(file, ifd, HR__TIFF_COLOR_MAP, "color_map", attributes, err));
+    HR__TRY(add_text(file, ifd, HR__TIFF_DESCRIPTION, "description", attributes, err));
+    HR__TRY(add_text(file, ifd, HR__TIFF_SOFTWARE, "software", attributes, err));
+    HR__TRY(add_text(file, ifd, HR__TIFF_DATE_TIME, "date_time", attributes, err));
+    HR__TRY(hr__tiff_gdal(file, ifd, layout->nsamples, attributes, err));
+    return hr__tiff_geo(file, ifd, attributes, err);
+}
+
+hr_status hr__tiff_attributes(hr__tiff_file *file, const hr__tiff_ifd *ifd,
+                              const hr__tiff_layout *layout, json_object *nodata,
+                              hr__tiff_node *node, hr_error *err) {
+    json_object *attributes = json_object_new_object();
+    hr_status status = attributes == NULL ? hr__fail_memory(err, 0)
+                                          : fill(file, ifd, layout, attributes, err);
+    if (status == HR_OK && nodata != NULL) {
+        json_object_object_add(attributes, "_FillValue", json_object_get(nodata));
+    }
+    if (status == HR_OK) {
+        node->attributes_json = hr__arena_strdup(
+            file->arena,
+            json_object_to_json_string_ext(
+                attributes, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+        status = node->attributes_json == NULL ? hr__fail_memory(err, 0) : HR_OK;
+    }
+    json_object_put(attributes);
+    return status;
 }

@@ -135,9 +135,27 @@ hr_status hr__tiff_chains(hr__tiff_file *file, const hr__tiff_ifd *ifd,
                           const hr__tiff_layout *layout, hr__tiff_node *node,
                           hr_error *err);
 
-/* attributes.c: tags for people, as JSON */
+/* attributes.c: tags for people, as JSON. `nodata` is the value that absent blocks have,
+ * or NULL where none is tagged. */
 hr_status hr__tiff_attributes(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                              const hr__tiff_layout *layout, hr__tiff_node *node,
-                              hr_error *err);
+                              const hr__tiff_layout *layout, json_object *nodata,
+                              hr__tiff_node *node, hr_error *err);
+/* A text up to its NUL; bytes that are no UTF-8 are taken as Latin-1. */
+json_object *hr__tiff_json_text(const char *bytes, uint64_t nbytes);
+/* A number; JSON has no name for those that are not finite: "NaN", "Infinity". */
+json_object *hr__tiff_json_number(double value);
+/* Add a list of numbers, or nothing where there are none. */
+void hr__tiff_json_list(json_object *object, const char *name, const double *values,
+                        uint64_t n);
+
+/* geo.c: where the image lies: "GeoTransform", "GeoKeys", "EPSG", "AREA_OR_POINT" and the
+ * tags that these are made of */
+hr_status hr__tiff_geo(hr__tiff_file *file, const hr__tiff_ifd *ifd,
+                       json_object *attributes, hr_error *err);
+
+/* gdal.c: the XML that GDAL keeps in a tag, as "GDAL_METADATA"; "scale_factor" and
+ * "add_offset" where all samples share them, else "scales" and "offsets" */
+hr_status hr__tiff_gdal(hr__tiff_file *file, const hr__tiff_ifd *ifd, int64_t nsamples,
+                        json_object *attributes, hr_error *err);
 
 #endif

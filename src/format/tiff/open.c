@@ -41,9 +41,10 @@ static json_object *parse_nodata(const char *text) {
     return hr__json_parse(trimmed, n, &value, NULL) == HR_OK ? value : NULL;
 }
 
-/* Blocks that are not there have the value that says so, where the type has it. */
+/* Blocks that are not there have the value that says so, where the type has it: then
+ * *nodata is that value, which the caller owns. */
 static hr_status read_nodata(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                             hr__tiff_node *node, hr_error *err) {
+                             hr__tiff_node *node, json_object **nodata, hr_error *err) {
     char *text;
     uint64_t nbytes;
     hr__array *a = &node->array;
@@ -58,8 +59,10 @@ static hr_status read_nodata(hr__tiff_file *file, const hr__tiff_ifd *ifd,
     if (value != NULL && hr__json_number(value, &a->dtype, fill)) {
         node->fill_value_json = hr__arena_strdup(
             file->arena, json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN));
+        *nodata = value;
+    } else {
+        json_object_put(value);
     }
-    json_object_put(value);
     return node->fill_value_json == NULL ? hr__fail_memory(err, 0) : HR_OK;
 }
 
@@ -87,9 +90,14 @@ hr_status hr__tiff_open(const hr__byte_source *source, const char *key,
     HR__TRY(hr__tiff_ifd_find(&file, fragment, &ifd, err));
     HR__TRY(hr__tiff_layout_read(&file, &ifd, &layout, err));
     HR__TRY(hr__tiff_chains(&file, &ifd, &layout, node, err));
-    HR__TRY(read_nodata(&file, &ifd, node, err));
     HR__TRY(name_axes(arena, &layout, node, err));
-    HR__TRY(hr__tiff_attributes(&file, &ifd, &layout, node, err));
+    json_object *nodata = NULL;
+    hr_status status = read_nodata(&file, &ifd, node, &nodata, err);
+    if (status == HR_OK) {
+        status = hr__tiff_attributes(&file, &ifd, &layout, nodata, node, err);
+    }
+    json_object_put(nodata);
+    HR__TRY(status);
     node->is_big = file.is_big;
     node->key = hr__arena_strdup(arena, key);
     node->array.key = key_of;
