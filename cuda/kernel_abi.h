@@ -308,6 +308,19 @@ enum {
 #define HR_K_LZ_TEAM(name, threads, shared_nbytes) HR_K_LZ_##name,
 enum { HR_K_LZ_TEAMS(HR_K_LZ_TEAM) HR_K_LZ_NTEAMS };
 
+/* Teams of Deflate's decoder; a w is so many warps that parse and make output in turns,
+ * a p as many again for either; an s as above. */
+#define HR_K_DEFLATE_TEAMS(X)                                                            \
+    X(w4, 128, 25392)                                                                    \
+    X(w4s, 128, 25008)                                                                   \
+    X(w8, 256, 48624)                                                                    \
+    X(w8s, 256, 50672)                                                                   \
+    X(w16s, 512, 159600)                                                                 \
+    X(p16, 1024, 155184)
+
+#define HR_K_DEFLATE_TEAM(name, threads, shared_nbytes) HR_K_DEFLATE_##name,
+enum { HR_K_DEFLATE_TEAMS(HR_K_DEFLATE_TEAM) HR_K_DEFLATE_NTEAMS };
+
 /* --- Zstandard ---
  *
  * The host walks the headers (codec/zstd_frame.h); all places count from the stream's

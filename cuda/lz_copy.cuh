@@ -39,6 +39,22 @@ static __device__ __forceinline__ hr_u128 lz_load_u128(uint64_t at,
     return v;
 }
 
+/* 16 aligned bytes, zeros where the range is not. */
+static __device__ __forceinline__ hr_u128 lz_load_aligned(uint64_t at,
+                                                          const lz_range &range) {
+    if (at >= range.begin && at + 16 <= range.end) {
+        return *hr_global<const hr_u128>(at);
+    }
+    hr_u128 v = {};
+    HR_UNROLL
+    for (uint32_t i = 0; i < 16; i++) {
+        if (at + i >= range.begin && at + i < range.end) {
+            v.word[i / 4] |= lz_load_u8(at + i) << (i % 4 * 8);
+        }
+    }
+    return v;
+}
+
 struct lz_zeros {
     __device__ __forceinline__ uint32_t byte(uint32_t) const {
         return 0;

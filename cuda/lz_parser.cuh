@@ -235,30 +235,15 @@ template <class C, class F> class lz_parser {
         code = produced == dst_nbytes ? 0 : HR_K_TOO_SHORT;
     }
 
-    /* 16 aligned bytes, zeros where the stream is not. */
-    __device__ __forceinline__ hr_u128 load_aligned(uint64_t at) const {
-        const uint64_t end = src + src_nbytes;
-        if (at >= src && at + 16 <= end) {
-            return *hr_global<const hr_u128>(at);
-        }
-        hr_u128 v = {};
-        HR_UNROLL
-        for (uint32_t i = 0; i < 16; i++) {
-            if (at + i >= src && at + i < end) {
-                v.word[i / 4] |= lz_load_u8(at + i) << (i % 4 * 8);
-            }
-        }
-        return v;
-    }
-
     /* Bring the next stretch of the stream, from the 16 bytes that `consumed` lies in. */
     __device__ __forceinline__ lz_stretch stage(const lz_buffer &buffer) {
         const uint64_t first = src + consumed, base = first & ~UINT64_C(15);
         const uint32_t begin = (uint32_t)(first - base), left = src_nbytes - consumed;
+        const lz_range stream = {src, src + src_nbytes};
         HR_NO_UNROLL
         for (uint32_t i = group.rank * 16; i < C::STRETCH + 16;
              i += Group::THREADS * 16) {
-            *(hr_u128 *)(buffer.bytes + i) = load_aligned(base + i);
+            *(hr_u128 *)(buffer.bytes + i) = lz_load_aligned(base + i, stream);
         }
         for (uint32_t i = group.rank; i < C::WORDS; i += Group::THREADS) {
             buffer.words[i] = {0, 0};

@@ -31,6 +31,7 @@ struct alignas(16) hr_u128 {
 
 #define HR_UNROLL _Pragma("unroll")
 #define HR_NO_UNROLL _Pragma("unroll 1")
+#define HR_NO_INLINE __noinline__
 
 /* An address in device memory: the compiler need not ask which memory it is. */
 template <class T> static __device__ __forceinline__ T *hr_global(uint64_t address) {
@@ -117,6 +118,15 @@ static __device__ __forceinline__ uint32_t hr_load_shared_u8_if(const uint8_t *s
                  : "memory");
     return byte;
 }
+/* n: its low five bits count. */
+static __device__ __forceinline__ uint32_t hr_low_bits(uint32_t n) {
+    uint32_t mask;
+    asm("bmsk.wrap.b32 %0, 0, %1;" : "=r"(mask) : "r"(n));
+    return mask;
+}
+static __device__ __forceinline__ uint32_t hr_shift_right(uint32_t x, uint32_t n) {
+    return __funnelshift_r(x, 0, n);
+}
 static __device__ __forceinline__ void hr_prefetch(uint64_t address) {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }
@@ -132,6 +142,7 @@ static __device__ __forceinline__ void hr_prefetch(uint64_t address) {
 #define __grid_constant__
 #define HR_UNROLL
 #define HR_NO_UNROLL
+#define HR_NO_INLINE __attribute__((noinline))
 
 template <class T> static inline T *hr_global(uint64_t address) {
     return (T *)address;

@@ -115,6 +115,12 @@ static inline int __ffs(uint32_t x) {
 static inline int __clz(uint32_t x) {
     return x == 0 ? 32 : __builtin_clz(x);
 }
+static inline uint32_t __brev(uint32_t x) {
+    x = (x >> 1 & 0x55555555) | (x & 0x55555555) << 1;
+    x = (x >> 2 & 0x33333333) | (x & 0x33333333) << 2;
+    x = (x >> 4 & 0x0F0F0F0F) | (x & 0x0F0F0F0F) << 4;
+    return __builtin_bswap32(x);
+}
 static inline uint32_t __funnelshift_r(uint32_t low, uint32_t high, uint32_t shift) {
     return (uint32_t)(((uint64_t)high << 32 | low) >> (shift & 31));
 }
@@ -161,6 +167,13 @@ static inline uint32_t hr_load_u8_if(uint64_t address, bool wanted) {
 static inline uint32_t hr_load_shared_u8_if(const uint8_t *shared, uint32_t at,
                                             bool wanted) {
     return wanted ? shared[at] : 0xEE;
+}
+/* n: its low five bits count. */
+static inline uint32_t hr_low_bits(uint32_t n) {
+    return (1U << (n & 31)) - 1;
+}
+static inline uint32_t hr_shift_right(uint32_t x, uint32_t n) {
+    return x >> (n & 31);
 }
 static inline void hr_prefetch(uint64_t) {}
 

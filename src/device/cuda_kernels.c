@@ -12,7 +12,8 @@
 #ifdef HR_HAVE_KERNELS
 
 extern const unsigned char hr__fatbin_scatter[], hr__fatbin_store[], hr__fatbin_filters[],
-    hr__fatbin_lz4[], hr__fatbin_snappy[], hr__fatbin_blosclz[], hr__fatbin_zstd[];
+    hr__fatbin_lz4[], hr__fatbin_snappy[], hr__fatbin_blosclz[], hr__fatbin_deflate[],
+    hr__fatbin_zstd[];
 
 /* What the fatbin has machine code for, ascending; of the last also PTX. */
 static const int32_t architectures[] = {HR_KERNEL_ARCHS};
@@ -37,6 +38,7 @@ static hr_status load_modules(hr__cuda_kernels *k, hr_error *err) {
         [HR__MODULE_LZ4] = hr__fatbin_lz4,
         [HR__MODULE_SNAPPY] = hr__fatbin_snappy,
         [HR__MODULE_BLOSCLZ] = hr__fatbin_blosclz,
+        [HR__MODULE_DEFLATE] = hr__fatbin_deflate,
         [HR__MODULE_ZSTD] = hr__fatbin_zstd};
     static const struct {
         int module;
@@ -109,6 +111,7 @@ static int module_of(hr__kernel decoder) {
     return decoder == HR__KERNEL_LZ4       ? HR__MODULE_LZ4
            : decoder == HR__KERNEL_SNAPPY  ? HR__MODULE_SNAPPY
            : decoder == HR__KERNEL_BLOSCLZ ? HR__MODULE_BLOSCLZ
+           : decoder == HR__KERNEL_DEFLATE ? HR__MODULE_DEFLATE
                                            : HR__MODULE_ZSTD;
 }
 
@@ -262,7 +265,7 @@ hr_status hr__cuda_kernels_launch(hr__cuda_kernels *k, hr__stream s, hr__kernel 
     if (kernel == HR__KERNEL_SUM || kernel == HR__KERNEL_UNPACK) {
         return launch_filter(k, s, kernel, params, err);
     }
-    if (hr__kernel_is_lz(kernel)) {
+    if (hr__kernel_decodes(kernel)) {
         hr_k_decode decode = *(const hr_k_decode *)params;
         return launch_team(k, s, kernel, &decode, &decode, err);
     }

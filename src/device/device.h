@@ -27,6 +27,7 @@ typedef enum hr__kernel {
     HR__KERNEL_LZ4,     /* hr_k_decode */
     HR__KERNEL_SNAPPY,  /* hr_k_decode */
     HR__KERNEL_BLOSCLZ, /* hr_k_decode */
+    HR__KERNEL_DEFLATE, /* hr_k_decode */
     HR__KERNEL_ZSTD,    /* hr_k_zstd */
     HR__KERNEL_NVCOMP,  /* hr__nvcomp_batch: nvCOMP's, not ours */
     HR__NKERNELS

@@ -142,8 +142,8 @@ static hr_status launch(hr__simt_queue *q, hr__kernel kernel, const void *params
     if (kernel == HR__KERNEL_NVCOMP) {
         return hr__nvcomp_decode(params, NULL, err);
     }
-    return hr__kernel_is_lz(kernel) ? launch_team(q, kernel, params, err)
-                                    : launch_scatter(q, kernel, params, err);
+    return hr__kernel_decodes(kernel) ? launch_team(q, kernel, params, err)
+                                      : launch_scatter(q, kernel, params, err);
 }
 
 static void run_first(hr__simt_queue *q, hr__simt_stream *s);
@@ -278,6 +278,7 @@ hr_status hr__simt_launch(hr__simt_queue *q, hr__simt_stream *s, hr__kernel kern
     case HR__KERNEL_LZ4:
     case HR__KERNEL_SNAPPY:
     case HR__KERNEL_BLOSCLZ:
+    case HR__KERNEL_DEFLATE:
         t.as.launch.params.decode = *(const hr_k_decode *)params;
         HR__TRY(hr__team_find(kernel, params, &team, err));
         break;

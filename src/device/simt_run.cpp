@@ -4,6 +4,7 @@
 #include "device/simt_run.h"
 
 #include "cuda/blosclz.cu"
+#include "cuda/deflate.cu"
 #include "cuda/filters.cu"
 #include "cuda/lz4.cu"
 #include "cuda/scatter.cu"
@@ -60,11 +61,13 @@ void hr__simt_run_team(uint32_t team, const hr_k_decode *params, uint32_t nblock
 #define BLOSCLZ_TEAM(name, threads, shared)                                              \
     {hr_k_blosclz_##name##_kernel, threads, shared},
 #define SNAPPY_TEAM(name, threads, shared) {hr_k_snappy_##name##_kernel, threads, shared},
+#define DEFLATE_TEAM(name, threads, shared)                                              \
+    {hr_k_deflate_##name##_kernel, threads, shared},
     static const struct {
         void (*kernel)(const hr_k_decode);
         uint32_t nthreads, shared_nbytes;
-    } teams[] = {HR_K_LZ_TEAMS(LZ4_TEAM) HR_K_LZ_TEAMS(SNAPPY_TEAM)
-                     HR_K_LZ_TEAMS(BLOSCLZ_TEAM)};
+    } teams[] = {HR_K_LZ_TEAMS(LZ4_TEAM) HR_K_LZ_TEAMS(SNAPPY_TEAM) HR_K_LZ_TEAMS(
+        BLOSCLZ_TEAM) HR_K_DEFLATE_TEAMS(DEFLATE_TEAM)}; /* in hr__teams' order */
     hr_simt_run_lanes(teams[team].kernel, *params, nblocks, teams[team].nthreads,
                       teams[team].shared_nbytes, seed);
 }

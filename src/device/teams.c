@@ -12,12 +12,17 @@
 #define SNAPPY_TEAM(name, threads, shared)                                               \
     {HR__KERNEL_SNAPPY, HR_K_LZ_##name, "hr_k_snappy_" #name "_kernel", threads, shared},
 
-const hr__team hr__teams[HR__NTEAMS] = {HR_K_LZ_TEAMS(LZ4_TEAM) HR_K_LZ_TEAMS(
-    SNAPPY_TEAM) HR_K_LZ_TEAMS(BLOSCLZ_TEAM) HR_K_ZSTD_TEAMS(ZSTD_TEAM)};
+#define DEFLATE_TEAM(name, threads, shared)                                              \
+    {HR__KERNEL_DEFLATE, HR_K_DEFLATE_##name, "hr_k_deflate_" #name "_kernel", threads,  \
+     shared},
 
-bool hr__kernel_is_lz(hr__kernel kernel) {
+const hr__team hr__teams[HR__NTEAMS] = {
+    HR_K_LZ_TEAMS(LZ4_TEAM) HR_K_LZ_TEAMS(SNAPPY_TEAM) HR_K_LZ_TEAMS(BLOSCLZ_TEAM)
+        HR_K_DEFLATE_TEAMS(DEFLATE_TEAM) HR_K_ZSTD_TEAMS(ZSTD_TEAM)};
+
+bool hr__kernel_decodes(hr__kernel kernel) {
     return kernel == HR__KERNEL_LZ4 || kernel == HR__KERNEL_SNAPPY ||
-           kernel == HR__KERNEL_BLOSCLZ;
+           kernel == HR__KERNEL_BLOSCLZ || kernel == HR__KERNEL_DEFLATE;
 }
 
 hr_status hr__team_find(hr__kernel kernel, const hr_k_decode *params, uint32_t *out,

@@ -10,7 +10,7 @@
 #include "cuda/kernel_abi.h"
 #include "device/device.h"
 
-#define HR__NTEAMS (3 * HR_K_LZ_NTEAMS + HR_K_ZSTD_NTEAMS)
+#define HR__NTEAMS (3 * HR_K_LZ_NTEAMS + HR_K_DEFLATE_NTEAMS + HR_K_ZSTD_NTEAMS)
 
 typedef struct hr__team {
     hr__kernel kernel;
@@ -21,8 +21,8 @@ typedef struct hr__team {
 
 extern const hr__team hr__teams[HR__NTEAMS];
 
-/* Does it take a hr_k_decode and have the teams of LZ decoders? */
-bool hr__kernel_is_lz(hr__kernel kernel);
+/* Does it take a hr_k_decode? */
+bool hr__kernel_decodes(hr__kernel kernel);
 
 /* The number in hr__teams of what a block asks for. Errors: HR_ERR_ARGUMENT if the kernel
  * has no such team. */

@@ -1,0 +1,26 @@
+/* Deflate. SPDX-License-Identifier: Apache-2.0 */
+#include "deflate_parser.cuh"
+#include "kernel_abi.h"
+#include "simt.h"
+
+/* Teams: warps to parse and make, segment, lead, log, times, window, ring, singles,
+ * blocks. */
+typedef deflate_team<4, 0, 192, 256, 10, 4, 512, 1024, false, 8> deflate_team_w4;
+typedef deflate_team<4, 0, 160, 192, 10, 8, 512, 1024, true, 8> deflate_team_w4s;
+typedef deflate_team<8, 0, 192, 256, 11, 4, 1024, 2048, false, 4> deflate_team_w8;
+typedef deflate_team<8, 0, 192, 256, 10, 8, 1024, 2048, true, 4> deflate_team_w8s;
+typedef deflate_team<16, 0, 288, 384, 10, 12, 2048, 8192, true, 1> deflate_team_w16s;
+typedef deflate_team<16, 16, 192, 320, 10, 4, 2048, 16384, false, 1> deflate_team_p16;
+
+#define DEFLATE_KERNEL(name, threads, shared_nbytes)                                     \
+    static_assert(deflate_team_##name::THREADS == threads, "kernel_abi.h disagrees");    \
+    static_assert(lz_layout<deflate_team_##name>::SCRATCH +                              \
+                          deflate_parser<deflate_team_##name>::SCRATCH ==                \
+                      shared_nbytes,                                                     \
+                  "kernel_abi.h disagrees");                                             \
+    extern "C" __global__ void __launch_bounds__(threads, deflate_team_##name::BLOCKS)   \
+        hr_k_deflate_##name##_kernel(const __grid_constant__ hr_k_decode p) {            \
+        lz_run<deflate_team_##name, deflate_parser<deflate_team_##name>>(p);             \
+    }
+
+HR_K_DEFLATE_TEAMS(DEFLATE_KERNEL)

@@ -1,0 +1,253 @@
+/* Deflate's codes: tables, and symbols found by them. SPDX-License-Identifier: Apache-2.0
+ *
+ * An entry of a table holds all that its bits say: how many bits the symbol takes, those
+ * of its code among them, and what it stands for. Codes longer than the table's log are
+ * searched for among the limits of the canonical code. */
+#ifndef HR_CUDA_DEFLATE_CODE_CUH
+#define HR_CUDA_DEFLATE_CODE_CUH
+
+#include "simt.h"
+
+#define DEFLATE_NLITERALS 288 /* and lengths */
+#define DEFLATE_NDISTANCES 32
+#define DEFLATE_END 256 /* of a block */
+#define DEFLATE_DISTANCES_LOG 8
+#define DEFLATE_SYMBOL_NBITS 48 /* the most that a match takes */
+#define DEFLATE_FARTHEST 32768
+
+/* Entries. Bits 0 … 4: bits of the symbol; 5 … 9: of its code, which come first.
+ * SPECIAL: neither literal nor length, or no distance. LONG: the code is longer. */
+#define DEFLATE_IS_END (UINT32_C(1) << 19)
+#define DEFLATE_IS_LONG (UINT32_C(1) << 20)
+#define DEFLATE_IS_SPECIAL (UINT32_C(1) << 21)
+#define DEFLATE_IS_LITERAL (UINT32_C(1) << 22)
+#define DEFLATE_LENGTH_SHIFT 23 /* above it the least length: 1 for a literal */
+#define DEFLATE_LITERAL_SHIFT 10
+/* Of distances: */
+#define DEFLATE_IS_LONG_DISTANCE (UINT32_C(1) << 15)
+#define DEFLATE_IS_NO_DISTANCE (UINT32_C(1) << 16)
+#define DEFLATE_DISTANCE_SHIFT 17 /* above it the least distance */
+#define DEFLATE_FAR (UINT32_C(32767) << DEFLATE_DISTANCE_SHIFT) /* of no bits */
+
+static __device__ __forceinline__ uint32_t deflate_literal_entry(uint32_t symbol,
+                                                                 uint32_t nbits) {
+    const uint32_t code = nbits << 5 | nbits;
+    if (symbol < DEFLATE_END) {
+        return UINT32_C(1) << DEFLATE_LENGTH_SHIFT | DEFLATE_IS_LITERAL |
+               symbol << DEFLATE_LITERAL_SHIFT | code;
+    }
+    const uint32_t s = symbol - DEFLATE_END - 1;
+    const uint32_t extra = s >= 8 && s < 28 ? (s >> 2) - 1 : 0;
+    const uint32_t least = s == 28 ? 258 : s >= 8 ? 3 + ((4 + (s & 3)) << extra) : 3 + s;
+    return symbol == DEFLATE_END ? DEFLATE_IS_SPECIAL | DEFLATE_IS_END | code
+           : s > 28              ? DEFLATE_IS_SPECIAL
+                                 : least << DEFLATE_LENGTH_SHIFT | (code + extra);
+}
+
+static __device__ __forceinline__ uint32_t deflate_distance_entry(uint32_t symbol,
+                                                                  uint32_t nbits) {
+    const uint32_t extra = symbol >= 4 ? (symbol >> 1) - 1 : 0;
+    const uint32_t least = symbol >= 4 ? 1 + ((2 + (symbol & 1)) << extra) : 1 + symbol;
+    return symbol > 29 ? DEFLATE_IS_NO_DISTANCE
+                       : least << DEFLATE_DISTANCE_SHIFT | ((nbits << 5 | nbits) + extra);
+}
+
+/* A canonical code. Codes are compared as numbers of 15 bits, the first bit highest:
+ * those of up to n bits lie below limits[n], and the symbol of one of n bits is
+ * symbols[(number >> (15 - n)) + bases[n]]. */
+struct deflate_code {
+    uint32_t limits[16], bases[16];
+};
+
+static __device__ __forceinline__ uint32_t deflate_number(uint32_t bits) {
+    return __brev(bits) >> 17;
+}
+/* How long the code of a number is, of `least` bits or more; 16 if there is none. */
+static __device__ __forceinline__ uint32_t deflate_code_nbits(const deflate_code &code,
+                                                              uint32_t number,
+                                                              uint32_t least) {
+    uint32_t n = least;
+    while (n < 16 && number >= code.limits[n]) {
+        n++;
+    }
+    return n;
+}
+static __device__ __forceinline__ uint32_t deflate_symbol(const deflate_code &code,
+                                                          const uint16_t *symbols,
+                                                          uint32_t number,
+                                                          uint32_t nbits) {
+    return symbols[(number >> (15 - nbits)) + code.bases[nbits]];
+}
+
+/* Lanes whose four bits, of which each ballot has one, are `value`. */
+static __device__ __forceinline__ uint32_t
+deflate_lanes_with(const uint32_t (&ballots)[4], uint32_t value) {
+    uint32_t lanes = 0xFFFFFFFF;
+    HR_UNROLL
+    for (uint32_t i = 0; i < 4; i++) {
+        lanes &= (value >> i & 1) != 0 ? ballots[i] : ~ballots[i];
+    }
+    return lanes;
+}
+static __device__ __forceinline__ void deflate_vote(uint32_t value,
+                                                    uint32_t (&ballots)[4]) {
+    HR_UNROLL
+    for (uint32_t i = 0; i < 4; i++) {
+        ballots[i] = __ballot_sync(0xFFFFFFFF, (value >> i & 1) != 0);
+    }
+}
+
+/* A warp makes the code of n lengths, 0 … 15. Returns whether it is one: complete, or
+ * without any symbol, or, if allowed, of one symbol of one bit. */
+static __device__ __forceinline__ bool
+deflate_make_code(uint32_t lane, const uint8_t *lengths, uint32_t n, bool may_be_single,
+                  uint16_t *symbols, deflate_code &code) {
+    uint32_t count = 0, ballots[4];
+    HR_NO_UNROLL
+    for (uint32_t i = 0; i < n; i += 32) {
+        deflate_vote(i + lane < n ? lengths[i + lane] : 0, ballots);
+        count += (uint32_t)__popc(deflate_lanes_with(ballots, lane & 15));
+    }
+    count = lane > 0 && lane < 16 ? count : 0;
+    uint32_t space = lane < 16 ? count << (15 - lane) : 0, index = count;
+    HR_UNROLL
+    for (uint32_t d = 1; d < 32; d <<= 1) {
+        const uint32_t more_space = __shfl_up_sync(0xFFFFFFFF, space, d);
+        const uint32_t more_symbols = __shfl_up_sync(0xFFFFFFFF, index, d);
+        space += lane >= d ? more_space : 0;
+        index += lane >= d ? more_symbols : 0;
+    }
+    const uint32_t below = __shfl_up_sync(0xFFFFFFFF, space, 1);
+    const uint32_t first = lane > 0 ? below : 0;
+    index -= count;
+    if (lane < 16) {
+        code.limits[lane] = lane > 0 ? min(space, 0x10000) : 0;
+        code.bases[lane] = index - (first >> (15 - lane));
+    }
+    const uint32_t all = __shfl_sync(0xFFFFFFFF, space, 15);
+    const uint32_t nsingles = __shfl_sync(0xFFFFFFFF, count, 1);
+    const bool is_single = all == 0x4000 && nsingles == 1;
+    const bool is_good = all == 0x8000 || all == 0 || (may_be_single && is_single);
+    HR_NO_UNROLL
+    for (uint32_t i = 0; i < n; i += 32) {
+        const uint32_t length = i + lane < n ? lengths[i + lane] : 0;
+        deflate_vote(length, ballots);
+        const uint32_t at = __shfl_sync(0xFFFFFFFF, index, length);
+        const uint32_t before = deflate_lanes_with(ballots, length) & ((1U << lane) - 1);
+        if (length > 0 && is_good) {
+            symbols[at + (uint32_t)__popc(before)] = (uint16_t)(i + lane);
+        }
+        index += lane > 0 ? (uint32_t)__popc(deflate_lanes_with(ballots, lane & 15)) : 0;
+    }
+    __syncwarp();
+    return is_good;
+}
+
+/* What decodes a block, in shared memory. */
+template <uint32_t LOG> struct deflate_tables {
+    uint32_t literals[1 << LOG], distances[1 << DEFLATE_DISTANCES_LOG];
+    deflate_code literal_code, distance_code;
+    uint16_t literal_symbols[DEFLATE_NLITERALS], distance_symbols[DEFLATE_NDISTANCES];
+};
+
+/* The group fills the tables from the codes. It must be in step before and after. */
+template <uint32_t LOG, class Group>
+static __device__ __forceinline__ void deflate_fill_tables(const Group &group,
+                                                           deflate_tables<LOG> &t) {
+    HR_NO_UNROLL
+    for (uint32_t i = group.rank; i < 1U << LOG; i += Group::THREADS) {
+        const uint32_t number = deflate_number(i);
+        const uint32_t n = deflate_code_nbits(t.literal_code, number, 1);
+        t.literals[i] =
+            n > LOG
+                ? DEFLATE_IS_SPECIAL | DEFLATE_IS_LONG
+                : deflate_literal_entry(
+                      deflate_symbol(t.literal_code, t.literal_symbols, number, n), n);
+    }
+    HR_NO_UNROLL
+    for (uint32_t i = group.rank; i < 1U << DEFLATE_DISTANCES_LOG; i += Group::THREADS) {
+        const uint32_t number = deflate_number(i);
+        const uint32_t n = deflate_code_nbits(t.distance_code, number, 1);
+        t.distances[i] =
+            n > DEFLATE_DISTANCES_LOG
+                ? DEFLATE_IS_NO_DISTANCE | DEFLATE_IS_LONG_DISTANCE
+                : deflate_distance_entry(
+                      deflate_symbol(t.distance_code, t.distance_symbols, number, n), n);
+    }
+}
+
+/* Entries of codes that are longer than their table's log, or are none. */
+static __device__ HR_NO_INLINE uint32_t deflate_long_literal(const deflate_code &code,
+                                                             const uint16_t *symbols,
+                                                             uint32_t bits,
+                                                             uint32_t least) {
+    const uint32_t number = deflate_number(bits);
+    const uint32_t n = deflate_code_nbits(code, number, least);
+    return n > 15 ? DEFLATE_IS_SPECIAL
+                  : deflate_literal_entry(deflate_symbol(code, symbols, number, n), n);
+}
+static __device__ HR_NO_INLINE uint32_t deflate_long_distance(const deflate_code &code,
+                                                              const uint16_t *symbols,
+                                                              uint32_t bits) {
+    const uint32_t number = deflate_number(bits);
+    const uint32_t n = deflate_code_nbits(code, number, DEFLATE_DISTANCES_LOG + 1);
+    return n > 15 ? DEFLATE_IS_NO_DISTANCE
+                  : deflate_distance_entry(deflate_symbol(code, symbols, number, n), n);
+}
+
+template <uint32_t LOG>
+static __device__ __forceinline__ uint32_t
+deflate_find_literal(const deflate_tables<LOG> &t, uint32_t bits) {
+    const uint32_t e = t.literals[bits & ((1U << LOG) - 1)];
+    return (e & DEFLATE_IS_LONG) != 0
+               ? deflate_long_literal(t.literal_code, t.literal_symbols, bits, LOG + 1)
+               : e;
+}
+template <uint32_t LOG>
+static __device__ __forceinline__ uint32_t
+deflate_find_distance(const deflate_tables<LOG> &t, uint32_t bits) {
+    const uint32_t e = t.distances[bits & ((1U << DEFLATE_DISTANCES_LOG) - 1)];
+    return (e & DEFLATE_IS_LONG_DISTANCE) != 0
+               ? deflate_long_distance(t.distance_code, t.distance_symbols, bits)
+               : e;
+}
+
+/* What an entry says, given the bits that it was found by. */
+static __device__ __forceinline__ uint32_t deflate_length(uint32_t e, uint32_t bits) {
+    return hr_shift_right(bits & hr_low_bits(e), e >> 5) + (e >> DEFLATE_LENGTH_SHIFT);
+}
+static __device__ __forceinline__ uint32_t deflate_distance(uint32_t e, uint32_t bits) {
+    return hr_shift_right(bits & hr_low_bits(e), e >> 5) + (e >> DEFLATE_DISTANCE_SHIFT);
+}
+
+/* Bits in shared memory, the lowest of each word first. (Words have numbers, for
+ * nvcc 13.0 never ends on pointers that loops carry along.) */
+struct deflate_bits {
+    const uint32_t *input;
+    uint32_t next, at, low, high; /* the words that `at` lies in and behind it */
+
+    __device__ __forceinline__ deflate_bits(const uint32_t *words, uint32_t begin)
+        : input(words), next((begin >> 5) + 2), at(begin), low(words[begin >> 5]),
+          high(words[(begin >> 5) + 1]) {}
+
+    /* 32 of them. */
+    __device__ __forceinline__ uint32_t peek() const {
+        return __funnelshift_r(low, high, at);
+    }
+    /* n < 32 */
+    __device__ __forceinline__ void skip(uint32_t n) {
+        const uint32_t to = at + n;
+        if (((at ^ to) >> 5) != 0) {
+            low = high;
+            high = input[next++];
+        }
+        at = to;
+    }
+};
+
+static __device__ __forceinline__ uint32_t deflate_peek(const uint32_t *input,
+                                                        uint32_t at) {
+    return __funnelshift_r(input[at >> 5], input[(at >> 5) + 1], at);
+}
+
+#endif

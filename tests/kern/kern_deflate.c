@@ -1,0 +1,265 @@
+/* The Deflate kernels against a strict reference, and that against zlib.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * usage: kern_deflate simt|cuda [--seed N] [--mutants N] [--draw N]
+ * --draw N: N of the teams for every batch, not all */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <zlib.h>
+
+#include "kern/args.h"
+#include "kern/decode_batch.h"
+#include "kern/deflate_case.h"
+#include "kern/lz4_case.h"
+#include "kern/random.h"
+
+static void must(int status, const char *what) {
+    if (status != Z_OK) {
+        printf("zlib: %s gives %d\n", what, status);
+        exit(EXIT_FAILURE);
+    }
+}
+
+/* Does zlib take what the reference takes, and make the same of it? */
+static void compare_with_zlib(decode_batch *b, const decode_case *c) {
+    uint8_t *made = must_malloc((uint64_t)c->dst_nbytes + 1);
+    z_stream z = {.next_in = c->src,
+                  .avail_in = c->src_nbytes,
+                  .next_out = made,
+                  .avail_out = c->dst_nbytes + 1};
+    must(inflateInit2(&z, -15), "inflateInit2");
+    bool is_good = inflate(&z, Z_FINISH) == Z_STREAM_END && z.total_out == c->dst_nbytes;
+    bool is_same = is_good == (c->code == 0) &&
+                   (!is_good || memcmp(made, c->want, c->dst_nbytes) == 0);
+    must(inflateEnd(&z), "inflateEnd");
+    free(made);
+    if (!is_same) {
+        printf("FAILED: of %u bytes the reference says %u, zlib takes %d\n",
+               c->src_nbytes, c->code, is_good);
+        b->nfailures++;
+    }
+}
+
+static void add(decode_batch *b, const uint8_t *src, uint32_t n, uint32_t dst_nbytes) {
+    decode_case c = deflate_case_make(src, n, dst_nbytes);
+    compare_with_zlib(b, &c);
+    decode_batch_add(b, &c);
+}
+
+typedef struct settings {
+    int level, window_bits, memory, strategy;
+} settings;
+
+/* zlib's stream; *out is the caller's to free. */
+static uint32_t compress_raw(const uint8_t *raw, uint32_t nbytes, const settings *s,
+                             uint8_t **out) {
+    z_stream z = {0};
+    must(deflateInit2(&z, s->level, Z_DEFLATED, -s->window_bits, s->memory, s->strategy),
+         "deflateInit2");
+    uint64_t bound = deflateBound(&z, nbytes) + nbytes / 4 + 100; /* it is not one */
+    *out = must_malloc(bound);
+    z.next_in = (Bytef *)(uintptr_t)raw;
+    z.avail_in = nbytes;
+    z.next_out = *out;
+    z.avail_out = (uInt)bound;
+    if (deflate(&z, Z_FINISH) != Z_STREAM_END) {
+        must(Z_BUF_ERROR, "deflate");
+    }
+    uint32_t n = (uint32_t)z.total_out;
+    must(deflateEnd(&z), "deflateEnd");
+    return n;
+}
+
+static void add_compressed(decode_batch *b, uint32_t kind, uint32_t nbytes,
+                           const settings *s) {
+    uint8_t *raw = must_malloc(nbytes), *stream;
+    lz4_fill(kind, raw, nbytes, &b->random);
+    uint32_t n = compress_raw(raw, nbytes, s, &stream);
+    add(b, stream, n, nbytes);
+    free(raw);
+    free(stream);
+}
+
+/* Every level and strategy; sizes where something changes. */
+static void add_settings(decode_batch *b) {
+    static const uint32_t sizes[] = {0,   1,   2,    3,    31,   32,    100,   257,
+                                     258, 259, 1000, 4000, 9999, 32768, 40000, 70001};
+    for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        for (uint32_t kind = 0; kind < LZ4_NKINDS; kind++) {
+            settings s = {.level = (int)((i + 3 * kind) % 10),
+                          .window_bits = 15 - (int)(i % 7),
+                          .memory = 9 - (int)(i % 9),
+                          .strategy = (int)((i + kind) % 5)};
+            add_compressed(b, kind, sizes[i], &s);
+        }
+    }
+    for (int strategy = 0; strategy <= Z_FIXED; strategy++) {
+        for (int level = 0; level <= 9; level += 3) {
+            settings s = {level, 15, 8, strategy};
+            add_compressed(b, (uint32_t)(level + strategy) % LZ4_NKINDS, 20000, &s);
+        }
+    }
+}
+
+static deflate_shape draw_shape(uint64_t *r) {
+    static const uint32_t percents[] = {0, 5, 30, 50, 80, 97, 100};
+    deflate_shape s = {.nsymbols = (uint32_t)random_below(r, 1000),
+                       .literal_percent = percents[random_below(r, 7)],
+                       .nliterals = 1 + (uint32_t)random_below(r, 300),
+                       .longest = 3 + (uint32_t)random_below(r, 256),
+                       .farthest = 1 + (uint32_t)random_below(r, 32768)};
+    s.farthest = random_below(r, 3) == 0 ? 1 + s.farthest % 9 : s.farthest;
+    return s;
+}
+
+/* Streams of a few drawn blocks. */
+static deflate_writer draw_stream(uint64_t *r) {
+    deflate_writer w = {0};
+    for (uint64_t i = random_below(r, 6) + 1; i > 0; i--) {
+        deflate_shape s = draw_shape(r);
+        s.nsymbols = random_below(r, 8) == 0 ? 0 : s.nsymbols;
+        deflate_write_block(&w, &s, i == 1, r);
+    }
+    return w;
+}
+
+static void add_drawn(decode_batch *b, uint32_t nstreams) {
+    for (uint32_t i = 0; i < nstreams; i++) {
+        deflate_writer w = draw_stream(&b->random);
+        add(b, w.bytes, deflate_writer_nbytes(&w), w.made);
+        free(w.bytes);
+    }
+}
+
+/* All of one kind of symbol: runs whose code has a period, bytes whose codes have one
+ * length, the shortest symbols and the longest. */
+static void add_uniform(decode_batch *b) {
+    static const deflate_shape shapes[] = {
+        {.nsymbols = 2000,
+         .literal_percent = 1,
+         .nliterals = 1,
+         .longest = 258,
+         .farthest = 1},
+        {.nsymbols = 9000, .literal_percent = 100, .nliterals = 1},
+        {.nsymbols = 5000, .literal_percent = 100, .nliterals = 2000},
+        {.nsymbols = 9000,
+         .literal_percent = 1,
+         .nliterals = 1,
+         .longest = 3,
+         .farthest = 2},
+        {.nsymbols = 4000,
+         .literal_percent = 2,
+         .nliterals = 200,
+         .longest = 258,
+         .farthest = 32768},
+    };
+    for (uint32_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        deflate_writer w = {0};
+        deflate_write_block(&w, &shapes[i], false, &b->random);
+        deflate_write_block(&w, &shapes[i], true, &b->random);
+        add(b, w.bytes, deflate_writer_nbytes(&w), w.made);
+        free(w.bytes);
+    }
+    uint8_t *raw = must_malloc(10000), *stream;
+    const settings s = {6, 15, 9, Z_HUFFMAN_ONLY};
+    for (uint32_t i = 0; i < 10000; i++) {
+        raw[i] = (uint8_t)random_below(&b->random, 128);
+    }
+    uint32_t n = compress_raw(raw, 10000, &s, &stream);
+    add(b, stream, n, 10000);
+    free(raw);
+    free(stream);
+}
+
+/* A stream cut after every byte, with every bit wrong, and for every wrong size. */
+static void add_neighbours(decode_batch *b) {
+    deflate_writer w = {0};
+    deflate_shape s = {.nsymbols = 40,
+                       .literal_percent = 60,
+                       .nliterals = 9,
+                       .longest = 20,
+                       .farthest = 30};
+    deflate_write_block(&w, &s, false, &b->random);
+    deflate_write_block(&w, &s, true, &b->random);
+    uint32_t n = deflate_writer_nbytes(&w);
+    for (uint32_t k = 0; k < n && k < 150; k++) {
+        add(b, w.bytes, k, w.made);
+        for (uint32_t bit = 0; bit < 8; bit++) {
+            w.bytes[k] ^= (uint8_t)(1U << bit);
+            add(b, w.bytes, n, w.made);
+            w.bytes[k] ^= (uint8_t)(1U << bit);
+        }
+    }
+    for (uint32_t k = 0; k < 6; k++) {
+        add(b, w.bytes, n, w.made < 3 ? k : w.made - 3 + k);
+    }
+    free(w.bytes);
+}
+
+static void mutate(uint8_t *stream, uint32_t *n, uint64_t *r) {
+    uint32_t at = (uint32_t)random_below(r, random_below(r, 3) == 0 && *n > 90 ? 90 : *n);
+    switch (random_below(r, 4)) {
+    case 0:
+        stream[at] ^= (uint8_t)(1U << random_below(r, 8));
+        break;
+    case 1:
+        stream[at] = (uint8_t)random_next(r);
+        break;
+    case 2:
+        for (uint32_t k = at; k < *n && k < at + 20; k++) {
+            stream[k] = (uint8_t)random_next(r);
+        }
+        break;
+    default:
+        *n = random_below(r, 3) == 0 ? at + 1 : *n;
+        break;
+    }
+}
+
+static void add_mutants(decode_batch *b, uint64_t nmutants) {
+    for (uint64_t i = 0; i < nmutants && b->nfailures == 0; i++) {
+        uint64_t *r = &b->random;
+        uint32_t nbytes = 1 + (uint32_t)random_below(r, i % 16 == 0 ? 30000 : 3000), n;
+        uint8_t *raw = must_malloc(nbytes), *stream;
+        if (i % 2 == 0) {
+            settings s = {(int)random_below(r, 10), 15, 8, (int)random_below(r, 5)};
+            lz4_fill((uint32_t)random_below(r, LZ4_NKINDS), raw, nbytes, r);
+            n = compress_raw(raw, nbytes, &s, &stream);
+        } else {
+            deflate_writer w = draw_stream(r);
+            stream = w.bytes;
+            n = deflate_writer_nbytes(&w);
+            nbytes = w.made;
+        }
+        for (uint64_t k = random_below(r, 4); k > 0; k--) {
+            mutate(stream, &n, r);
+        }
+        nbytes += random_below(r, 12) == 0 ? 1 : 0;
+        nbytes -= random_below(r, 12) == 0 && nbytes > 0 ? 1 : 0;
+        add(b, stream, n, nbytes);
+        free(raw);
+        free(stream);
+    }
+}
+
+int main(int argc, char **argv) {
+    uint64_t seed = (uint64_t)time(NULL), nmutants = 300, ndraw = 0;
+    const kern_option options[] = {
+        {"--seed", &seed}, {"--mutants", &nmutants}, {"--draw", &ndraw}, {NULL, NULL}};
+    const char *device = kern_args(argc, argv, options);
+    decode_batch *b = decode_batch_open(device, HR__KERNEL_DEFLATE, seed);
+    b->nteams = (uint32_t)ndraw;
+    add_uniform(b);
+    add_drawn(b, 30);
+    decode_batch_run(b);
+    b->nteams = 2;
+    add_settings(b);
+    decode_batch_run(b);
+    add_neighbours(b);
+    decode_batch_run(b);
+    add_mutants(b, nmutants);
+    decode_batch_run(b);
+    return decode_batch_close(b);
+}
