@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "field.h"
 
-#include <lz4.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "codec.h"
 
 #define ALIGNMENT 16
 #define MOST_THREADS 256
@@ -52,7 +53,7 @@ typedef struct work {
     field_blocks *blocks;
     bool is_shuffled;
     uint8_t *room; /* bound bytes for every block */
-    int bound;
+    uint32_t bound;
     uint32_t first, step; /* of the blocks */
 } work;
 
@@ -76,9 +77,8 @@ static void *compress_some(void *arg) {
         } else {
             memcpy(b->raw + at, w->field->data + at, b->block_nbytes);
         }
-        b->nbytes[i] = (uint32_t)LZ4_compress_default(
-            (const char *)b->raw + at, (char *)w->room + (uint64_t)i * (uint64_t)w->bound,
-            (int)b->block_nbytes, w->bound);
+        b->nbytes[i] = codec.compress(b->raw + at, b->block_nbytes,
+                                      w->room + (uint64_t)i * w->bound, w->bound);
     }
     return NULL;
 }
@@ -105,12 +105,12 @@ field_blocks field_compress(const field *f, uint32_t block_nbytes, bool is_shuff
                             uint32_t shift) {
     field_blocks b = {.nblocks = (uint32_t)(f->nbytes / block_nbytes),
                       .block_nbytes = block_nbytes};
-    int bound = LZ4_compressBound((int)block_nbytes);
+    uint32_t bound = codec.bound(block_nbytes);
     b.raw = must(malloc((uint64_t)b.nblocks * block_nbytes));
     b.at = must(calloc(b.nblocks, sizeof *b.at));
     b.nbytes = must(calloc(b.nblocks, sizeof *b.nbytes));
     work all = {.field = f, .blocks = &b, .is_shuffled = is_shuffled, .bound = bound};
-    all.room = must(malloc((uint64_t)b.nblocks * (uint64_t)bound));
+    all.room = must(malloc((uint64_t)b.nblocks * bound));
     compress_all(&all);
     for (uint32_t i = 0; i < b.nblocks; i++) {
         b.at[i] = b.streams_nbytes + shift;
@@ -118,8 +118,7 @@ field_blocks field_compress(const field *f, uint32_t block_nbytes, bool is_shuff
     }
     b.streams = must(calloc(1, b.streams_nbytes));
     for (uint32_t i = 0; i < b.nblocks; i++) {
-        memcpy(b.streams + b.at[i], all.room + (uint64_t)i * (uint64_t)bound,
-               b.nbytes[i]);
+        memcpy(b.streams + b.at[i], all.room + (uint64_t)i * bound, b.nbytes[i]);
     }
     free(all.room);
     return b;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All zeros: the default backend, no bit shuffling. */
+/* Of any codec. All zeros: the default backend, no bit shuffling. */
 typedef struct options {
     int backend, sort_before_hardware, type, bitshuffle;
     char reserved[48];
@@ -27,16 +27,25 @@ struct nvcomp {
 
 static nvcomp peer;
 
-nvcomp *nvcomp_open(const char *path) {
+static void *find(void *library, const char *codec, const char *function) {
+    char name[64];
+    (void)snprintf(name, sizeof name, "nvcompBatched%s%s", codec, function);
+    void *found = dlsym(library, name);
+    if (found == NULL) {
+        printf("no nvCOMP: it has no %s\n", name);
+    }
+    return found;
+}
+
+nvcomp *nvcomp_open(const char *path, const char *codec) {
     void *library = dlopen(path, RTLD_NOW);
     if (library == NULL) {
         printf("no nvCOMP: %s\n", dlerror());
         return NULL;
     }
-    void *temp = dlsym(library, "nvcompBatchedLZ4DecompressGetTempSize");
-    void *decompress = dlsym(library, "nvcompBatchedLZ4DecompressAsync");
+    void *temp = find(library, codec, "DecompressGetTempSize");
+    void *decompress = find(library, codec, "DecompressAsync");
     if (temp == NULL || decompress == NULL) {
-        printf("no nvCOMP: %s lacks LZ4's functions\n", path);
         return NULL;
     }
     memcpy(&peer.temp_nbytes, &temp, sizeof temp);

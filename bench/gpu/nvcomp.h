@@ -8,10 +8,11 @@
 
 typedef struct nvcomp nvcomp;
 
-/* NULL with a message if the library or a function is missing. */
-nvcomp *nvcomp_open(const char *path);
+/* codec: its name in the library's functions. NULL with a message if the library or a
+ * function is missing. */
+nvcomp *nvcomp_open(const char *path, const char *codec);
 
-/* A batch of LZ4 streams, made ready: device addresses and sizes. */
+/* A batch of streams, made ready: device addresses and sizes. */
 typedef struct nvcomp_batch {
     hr__devptr srcs, src_nbytes, dsts, dst_nbytes, made_nbytes, statuses, scratch;
     uint64_t n, most_nbytes, scratch_nbytes;

@@ -18,18 +18,24 @@ static const regime regimes[] = {
     {8, 64 << 10, HR_K_LZ_p4s, HR_K_LZ_p4s},   {2, 64 << 10, HR_K_LZ_w8, HR_K_LZ_p4s},
     {0, 256 << 10, HR_K_LZ_p16, HR_K_LZ_p16s},
 };
+static const regime deflate_regimes[] = {
+    {8, 0, HR_K_DEFLATE_w4, HR_K_DEFLATE_w4s},
+    {2, 64 << 10, HR_K_DEFLATE_w8, HR_K_DEFLATE_w8s},
+    {0, 256 << 10, HR_K_DEFLATE_p16, HR_K_DEFLATE_w16s},
+};
 
-static bool fits(uint32_t team, const hr__lz_machine *machine) {
+static bool fits(hr__kernel kernel, uint32_t team, const hr__lz_machine *machine) {
     for (uint32_t i = 0; i < HR__NTEAMS; i++) {
-        if (hr__teams[i].kernel == HR__KERNEL_LZ4 && hr__teams[i].team == team) {
+        if (hr__teams[i].kernel == kernel && hr__teams[i].team == team) {
             return hr__teams[i].shared_nbytes <= machine->block_shared_nbytes;
         }
     }
     return false;
 }
 
-uint32_t hr__lz_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
-                            const hr__lz_machine *machine) {
+static uint32_t choose(const regime *rows, size_t nrows, hr__kernel kernel,
+                       const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
+                       const hr__lz_machine *machine) {
     uint64_t total = 0;
     uint32_t longest = 1;
     for (uint32_t i = 0; i < ntasks; i++) {
@@ -39,19 +45,31 @@ uint32_t hr__lz_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shu
     /* One long stream among short ones takes as long as if all were like it. */
     uint64_t nstreams = total / longest;
     uint64_t average = ntasks == 0 ? 0 : total / ntasks;
-    uint32_t team = is_shuffled ? regimes[0].shuffled : regimes[0].plain;
-    for (size_t i = 1; i < sizeof regimes / sizeof *regimes; i++) {
-        const regime *r = &regimes[i], *fewer = &regimes[i - 1];
+    uint32_t team = is_shuffled ? rows[0].shuffled : rows[0].plain;
+    for (size_t i = 1; i < nrows; i++) {
+        const regime *r = &rows[i], *fewer = &rows[i - 1];
         uint32_t candidate = is_shuffled ? r->shuffled : r->plain;
         uint64_t enough =
             (uint64_t)fewer->streams_per_multiprocessor * machine->nmultiprocessors;
         if (nstreams >= enough || average < r->least_nbytes ||
-            !fits(candidate, machine)) {
+            !fits(kernel, candidate, machine)) {
             break;
         }
         team = candidate;
     }
     return team;
+}
+
+uint32_t hr__lz_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
+                            const hr__lz_machine *machine) {
+    return choose(regimes, sizeof regimes / sizeof *regimes, HR__KERNEL_LZ4, tasks,
+                  ntasks, is_shuffled, machine);
+}
+
+uint32_t hr__deflate_choose_team(const hr_k_task *tasks, uint32_t ntasks,
+                                 bool is_shuffled, const hr__lz_machine *machine) {
+    return choose(deflate_regimes, sizeof deflate_regimes / sizeof *deflate_regimes,
+                  HR__KERNEL_DEFLATE, tasks, ntasks, is_shuffled, machine);
 }
 
 /* Streams that did not compress are mere copies. */

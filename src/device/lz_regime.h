@@ -19,6 +19,10 @@ typedef struct hr__lz_machine {
 uint32_t hr__lz_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
                             const hr__lz_machine *machine);
 
+/* The same for Deflate, which has teams of its own. */
+uint32_t hr__deflate_choose_team(const hr_k_task *tasks, uint32_t ntasks,
+                                 bool is_shuffled, const hr__lz_machine *machine);
+
 /* The longest work first, so that none of it is left alone at the end. */
 void hr__lz_sort_tasks(hr_k_task *tasks, uint32_t ntasks);
 
