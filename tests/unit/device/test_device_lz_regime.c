@@ -10,16 +10,46 @@
 
 static const hr__lz_machine big = {132, 232448}, small = {40, 65536};
 
-static uint32_t choose(uint32_t ntasks, uint32_t nbytes, bool is_shuffled,
-                       const hr__lz_machine *machine) {
+typedef uint32_t chooser(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
+                         const hr__lz_machine *machine);
+
+static uint32_t choose_by(chooser *by, uint32_t ntasks, uint32_t nbytes, bool is_shuffled,
+                          const hr__lz_machine *machine) {
     hr_k_task *tasks = calloc(ntasks, sizeof *tasks);
     assert_non_null(tasks);
     for (uint32_t i = 0; i < ntasks; i++) {
         tasks[i].dst_nbytes = nbytes;
     }
-    uint32_t team = hr__lz_choose_team(tasks, ntasks, is_shuffled, machine);
+    uint32_t team = by(tasks, ntasks, is_shuffled, machine);
     free(tasks);
     return team;
+}
+
+static uint32_t choose(uint32_t ntasks, uint32_t nbytes, bool is_shuffled,
+                       const hr__lz_machine *machine) {
+    return choose_by(hr__lz_choose_team, ntasks, nbytes, is_shuffled, machine);
+}
+
+static void deflate_has_teams_of_its_own(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t ntasks, nbytes, plain, shuffled;
+    } cases[] = {
+        {8192, 64 << 10, HR_K_DEFLATE_w4, HR_K_DEFLATE_w4s},
+        {2048, 256 << 10, HR_K_DEFLATE_w4, HR_K_DEFLATE_w4s},
+        {512, 1 << 20, HR_K_DEFLATE_w8, HR_K_DEFLATE_w8s},
+        {128, 4 << 20, HR_K_DEFLATE_p16, HR_K_DEFLATE_w16s},
+        {10, 4096, HR_K_DEFLATE_w4, HR_K_DEFLATE_w4s},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int shuffled = 0; shuffled < 2; shuffled++) {
+            assert_int_equal(choose_by(hr__deflate_choose_team, cases[i].ntasks,
+                                       cases[i].nbytes, shuffled != 0, &big),
+                             shuffled != 0 ? cases[i].shuffled : cases[i].plain);
+        }
+    }
+    assert_int_equal(choose_by(hr__deflate_choose_team, 4, 4 << 20, false, &small),
+                     HR_K_DEFLATE_w8);
 }
 
 static void the_fewer_streams_the_larger_the_team(void **state) {
@@ -76,6 +106,7 @@ static void the_longest_work_comes_first(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fewer_streams_the_larger_the_team),
+        cmocka_unit_test(deflate_has_teams_of_its_own),
         cmocka_unit_test(short_streams_get_small_teams),
         cmocka_unit_test(teams_fit_the_machine),
         cmocka_unit_test(one_long_stream_counts),
