@@ -64,7 +64,8 @@ check: build-tests
 	tools/check_all.sh $(BUILD)
 
 check-asan: setup-test corpus
-	CC=clang CXX=clang++ cmake -S . -B build-asan $(SAN) -DHR_WERROR=ON -DHR_SANITIZE=address,undefined
+	CC=clang CXX=clang++ cmake -S . -B build-asan $(SAN) -DHR_WERROR=ON -DHR_SANITIZE=address,undefined -DHR_FUZZ=ON
+	$(PYTHON) fuzz/make_seeds.py build-asan/seeds $(wildcard $(BUILD)/corpus)
 	cmake --build build-asan -j $(JOBS)
 	ln -sfn $(abspath $(BUILD)/corpus) build-asan/corpus
 	ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1 \

@@ -1,0 +1,70 @@
+"""Inputs that fuzzing begins with. SPDX-License-Identifier: Apache-2.0
+
+usage: make_seeds.py DIRECTORY [CORPUS]
+
+Writes DIRECTORY/<target>/ and DIRECTORY/<target>.txt, which lists the files there:
+metadata of the corpus's Zarr arrays, chunks of the arrays in fuzz_chunk_device.c written by
+numcodecs, and bytes for fuzz_store_device.
+"""
+
+import pathlib
+import random
+import sys
+
+import numpy as np
+from numcodecs import LZ4, Blosc
+
+N = 3000
+NAMES = ["zarr.json", ".zarray", ".zmetadata", ".zgroup"]
+MOST_NBYTES = 4096
+
+
+def write(folder, target, inputs):
+    at = folder / target
+    at.mkdir(parents=True, exist_ok=True)
+    names = []
+    for i, data in enumerate(inputs):
+        name = at / f"{i:04}"
+        name.write_bytes(data)
+        names.append(str(name.resolve()))
+    (folder / f"{target}.txt").write_text(",".join(names))
+
+
+def documents(corpus):
+    """Each distinct one, of a size that mutations can reach."""
+    seen = set()
+    for path in sorted(corpus.rglob("*")) if corpus else []:
+        if path.name in NAMES and path.is_file() and path.stat().st_size <= MOST_NBYTES:
+            seen.add(bytes([NAMES.index(path.name)]) + path.read_bytes())
+    return sorted(seen)[::4] or [b"\x00{}"]
+
+
+def chunks():
+    """One for each array, in its order there; what is not compressed is any bytes."""
+    rng = np.random.default_rng(1)
+    smooth = np.cumsum(rng.integers(-2, 3, N))
+    nothing = [1 + (N + 7) // 8, 2 * N, N, N // 8 + 1, 7 * N // 8 + 1, 3 * N]
+    lz4, shuffle = LZ4(), Blosc("lz4", 5, Blosc.SHUFFLE)
+    bits = Blosc("lz4", 5, Blosc.BITSHUFFLE)
+    packed = np.packbits(smooth % 2 == 1)
+    padded = bytes([8 * len(packed) - N]) + packed.tobytes()
+    plain = rng.bytes(3 * N + 1)
+    made = [shuffle.encode(smooth.astype("u1")), lz4.encode(smooth.astype("u1")),
+            bits.encode(smooth.astype("f8")), padded, lz4.encode(padded),
+            shuffle.encode(padded), plain[:2 * N], lz4.encode(smooth.astype("u1")),
+            shuffle.encode(smooth.astype("f4")), plain[:N], bits.encode(smooth.astype("f4")),
+            packed.tobytes() + padded[:1], bytes([0]) + plain[:nothing[4] - 1], plain[:3 * N]]
+    return [bytes([i]) + bytes(data) for i, data in enumerate(made)]
+
+
+def stores():
+    draw = random.Random(1)
+    return [draw.randbytes(draw.randrange(40, 200)) for _ in range(200)]
+
+
+if __name__ == "__main__":
+    where = pathlib.Path(sys.argv[1])
+    write(where, "fuzz_zarr_metadata",
+          documents(pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else None))
+    write(where, "fuzz_chunk_device", chunks())
+    write(where, "fuzz_store_device", stores())
