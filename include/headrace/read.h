@@ -131,6 +131,16 @@ HR_API HR_NODISCARD hr_status hr_read_submit(hr_context *context,
  * of the first request, by number, that failed. Any thread. */
 HR_API HR_NODISCARD hr_status hr_batch_wait(hr_batch *batch, int64_t timeout_ns,
                                             hr_error *err);
+/* Have a stream wait for the batch: what is queued on it after this call comes after the
+ * batch's last write to a device. The call itself lasts as long as the host's part does:
+ * reading, decoding there, queueing; for the devices it does not wait, and destinations
+ * in host memory are complete when it returns. Whether the chunks were right is not known
+ * yet: elements of one that fails have no defined value, and hr_batch_error tells once
+ * the batch is done. The stream (a CUstream; NULL: the legacy default one) may also come
+ * to wait for other batches that are under way on the same devices. Errors:
+ * HR_ERR_DEVICE, HR_ERR_FORKED. Any thread. */
+HR_API HR_NODISCARD hr_status hr_batch_wait_on_stream(hr_batch *batch, void *stream,
+                                                      hr_error *err);
 /* 1 when done, 0 when not. In a forked child: 1. */
 HR_API int hr_batch_poll(hr_batch *batch);
 /* Have fn(user) called once, when the batch is done (by then hr_batch_poll says so), from

@@ -130,6 +130,13 @@ hr_status hr_batch_wait(hr_batch *batch, int64_t timeout_ns, hr_error *err) {
     return hr__run_wait(&batch->run, timeout_ns, err);
 }
 
+hr_status hr_batch_wait_on_stream(hr_batch *batch, void *stream, hr_error *err) {
+    if (batch == NULL) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "batch is NULL");
+    }
+    return hr__run_wait_on_stream(&batch->run, stream, err);
+}
+
 /* Nothing will come of a batch of the parent process. */
 static bool is_forked(const hr_batch *batch) {
     return batch->run.generation != hr__fork_generation();

@@ -259,6 +259,19 @@ void hr__ring_give_back(hr__ring *ring, hr__ring_slot *slot) {
     pthread_mutex_unlock(&ring->lock);
 }
 
+hr_status hr__ring_order(hr__ring *ring, hr__stream stream, hr_error *err) {
+    hr_status status = HR_OK;
+    pthread_mutex_lock(&ring->lock);
+    for (uint32_t i = 0; i < ring->max_slots && status == HR_OK; i++) {
+        const hr__ring_slot *s = &ring->slots[i];
+        if (s->state == HR__SLOT_IN_FLIGHT || s->state == HR__SLOT_LANDING) {
+            status = ring->device->ops->stream_wait(ring->device, stream, s->event, err);
+        }
+    }
+    pthread_mutex_unlock(&ring->lock);
+    return status;
+}
+
 static bool is_landing(const hr__ring *ring, uint64_t before) {
     for (uint32_t i = 0; i < ring->max_slots; i++) {
         const hr__ring_slot *s = &ring->slots[i];

@@ -72,6 +72,8 @@ hr_status hr__ring_grow_tables(hr__ring *ring, hr__ring_slot *slot, hr__need nee
 void hr__ring_give_back(hr__ring *ring, hr__ring_slot *slot);
 /* Could the ring ever give such a slot? */
 bool hr__ring_allows(const hr__ring *ring, hr__need need);
+/* Have a stream wait for the work of all slots given back so far. */
+hr_status hr__ring_order(hr__ring *ring, hr__stream stream, hr_error *err);
 /* Wait until every slot given back so far has landed. */
 void hr__ring_drain(hr__ring *ring);
 /* Free all idle slots. */

@@ -32,6 +32,10 @@ static bool is_exhausted(const hr__run *run) {
  * arrive before the run counts as done. */
 static void complete(hr__run *run) {
     hr__slab_flush_all(run);
+    pthread_mutex_lock(&run->lock);
+    atomic_store(&run->queued, true);
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->lock);
     for (uint32_t i = 0; i < run->nstarts; i++) {
         hr__ring *ring = run->starts[i].ring;
         hr_error err = HR_ERROR_INIT;
@@ -322,6 +326,31 @@ hr_status hr__run_on_done(hr__run *run, void (*fn)(void *user), void *user,
     }
     if (done) {
         fn(user);
+    }
+    return HR_OK;
+}
+
+/* Not helping: who does the last piece waits for the devices. */
+static void wait_until_queued(hr__run *run) {
+    pthread_mutex_lock(&run->lock);
+    while (!atomic_load(&run->queued) && !atomic_load(&run->done)) {
+        pthread_cond_wait(&run->changed, &run->lock);
+    }
+    pthread_mutex_unlock(&run->lock);
+}
+
+hr_status hr__run_wait_on_stream(hr__run *run, void *stream, hr_error *err) {
+    if (run->generation != hr__fork_generation()) {
+        return hr__fail(err, HR_ERR_FORKED, "the batch belongs to the parent process");
+    }
+    wait_until_queued(run);
+    for (uint32_t i = 0; i < run->nstarts && !atomic_load(&run->done); i++) {
+        hr__device *d = run->starts[i].ring->device;
+        void *saved = NULL;
+        HR__TRY(d->ops->enter(d, &saved, err));
+        hr_status status = hr__ring_order(run->starts[i].ring, stream, err);
+        d->ops->leave(d, saved);
+        HR__TRY(status);
     }
     return HR_OK;
 }

@@ -65,10 +65,10 @@ typedef struct hr__run {
     const hr__object_plan *next_object;
     hr__opened *ready;
     uint64_t nactive;
-    struct hr__slab *slabs; /* open ones that nobody holds */
-    uint64_t slab_nbytes;   /* full from here on */
-    atomic_bool cancelled, done;
-    void (*on_done)(void *user); /* guarded by the lock, like its user */
+    struct hr__slab *slabs;              /* open ones that nobody holds */
+    uint64_t slab_nbytes;                /* full from here on */
+    atomic_bool cancelled, queued, done; /* queued: only devices have still to work */
+    void (*on_done)(void *user);         /* guarded by the lock, like its user */
     void *on_done_user;
 
     atomic_uint_fast64_t nmissing, nreads, read_nbytes, decoded_nbytes, copied_nbytes;
@@ -86,6 +86,8 @@ hr_status hr__run_wait(hr__run *run, int64_t timeout_ns, hr_error *err);
 /* Call fn once the run is done, or now. HR_ERR_ARGUMENT for a second one. */
 hr_status hr__run_on_done(hr__run *run, void (*fn)(void *user), void *user,
                           hr_error *err);
+/* Wait for the host's part, then have a stream wait for the devices'. */
+hr_status hr__run_wait_on_stream(hr__run *run, void *stream, hr_error *err);
 void hr__run_cancel(hr__run *run);
 /* Cancel, wait, take the run out of the pool. The arena and the heap are the caller's. */
 void hr__run_finish(hr__run *run);

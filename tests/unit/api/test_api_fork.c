@@ -202,6 +202,7 @@ static void a_batch_of_the_parent_ends_in_the_child(void **state) {
             hr_batch_cancel(b);
             bool ok = hr_batch_wait(b, -1, NULL) == HR_ERR_FORKED &&
                       hr_batch_wait(b, 1, NULL) == HR_ERR_FORKED &&
+                      hr_batch_wait_on_stream(b, NULL, NULL) == HR_ERR_FORKED &&
                       hr_batch_error(b, 0, NULL) == HR_ERR_FORKED;
             hr_batch_unref(b);
             release(&w);

@@ -103,6 +103,7 @@ static void null_is_refused_or_harmless(void **state) {
     REFUSED(hr_read_submit(w->context, &r, 1, NULL, NULL, NULL, err));
     REFUSED(hr_read_submit(w->context, &r, 1, NULL, NULL, &batch, err)); /* no array */
     REFUSED(hr_batch_wait(NULL, 0, err));
+    REFUSED(hr_batch_wait_on_stream(NULL, NULL, err));
     REFUSED(hr_batch_error(NULL, 0, err));
     REFUSED(hr_batch_get_stats(NULL, NULL, err));
     REFUSED(hr_read(NULL, &all, &tensor, err));

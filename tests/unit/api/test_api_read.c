@@ -295,6 +295,36 @@ static void the_simt_device_gets_the_same_array(void **state) {
     assert_true(stats.read_ns > 0);
 }
 
+/* The NULL stream of simt works at once: what it waits for has happened. */
+static void a_stream_waits_for_a_batch(void **state) {
+    world *w = *state;
+    hr_device_info info = HR_DEVICE_INFO_INIT;
+    hr_device simt = {.type = HR_DEVICE_SIMT};
+    if (hr_device_describe(simt, &info, &w->err) != HR_OK) {
+        print_message("skipped: built without the simt device\n");
+        skip();
+    }
+    for (int turn = 0; turn < 20; turn++) {
+        int32_t out[2][NROWS][NCOLS];
+        memset(out, 0x55, sizeof out);
+        hr_request r[2] = {request(w->array, out[0], 2, whole),
+                           request(w->array, out[1], 2, whole)};
+        hr_batch *b = NULL;
+        r[0].dst.device = simt;
+        assert_int_equal(hr_read_submit(w->context, r, 2, NULL, NULL, &b, &w->err),
+                         HR_OK);
+        assert_int_equal(hr_batch_wait_on_stream(b, NULL, &w->err), HR_OK);
+        for (int i = 0; i < NROWS * NCOLS; i++) {
+            const int32_t want = expected(i / NCOLS, i % NCOLS);
+            assert_int_equal(out[0][i / NCOLS][i % NCOLS], want);
+            assert_int_equal(out[1][i / NCOLS][i % NCOLS], want);
+        }
+        assert_int_equal(hr_batch_wait(b, -1, &w->err), HR_OK);
+        assert_int_equal(hr_batch_wait_on_stream(b, NULL, &w->err), HR_OK);
+        hr_batch_unref(b);
+    }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_world, end_world)
 
 int main(void) {
@@ -309,6 +339,7 @@ int main(void) {
         TEST(cancel_and_release_leave_nothing_running),
         TEST(a_forked_child_reads_or_fails_at_once),
         TEST(the_simt_device_gets_the_same_array),
+        TEST(a_stream_waits_for_a_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

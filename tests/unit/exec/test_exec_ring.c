@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 #include <pthread.h>
@@ -91,10 +92,41 @@ static void a_slot_on_its_way_is_no_starving(void **state) {
     close_world(&w);
 }
 
+/* Work on simt streams is put off until somebody waits for it. */
+static void a_stream_goes_on_behind_slots_on_their_way(void **state) {
+    (void)state;
+    static const char text[] = "behind";
+    char there[sizeof text] = "";
+    world w;
+    open_world(&w);
+    void *saved = NULL;
+    hr__device *d = w.ring->device;
+    hr__ring_slot *slot = NULL;
+    hr__stream stream = NULL;
+    assert_int_equal(d->ops->enter(d, &saved, NULL), HR_OK);
+    assert_int_equal(d->ops->stream_create(d, &stream, NULL), HR_OK);
+    assert_int_equal(hr__ring_acquire(w.ring, some, true, &slot, NULL), HR_OK);
+    assert_int_equal(d->ops->copy_to_device(d, slot->stream, slot->payload.device, text,
+                                            sizeof text, NULL),
+                     HR_OK);
+    const hr__devptr device = slot->payload.device;
+    hr__ring_give_back(w.ring, slot);
+    assert_int_equal(hr__ring_order(w.ring, stream, NULL), HR_OK);
+    assert_int_equal(d->ops->copy_to_host(d, stream, there, device, sizeof text, NULL),
+                     HR_OK);
+    assert_int_equal(d->ops->stream_sync(d, stream, NULL), HR_OK);
+    assert_string_equal(there, text);
+    hr__ring_drain(w.ring);
+    d->ops->stream_destroy(d, stream);
+    d->ops->leave(d, saved);
+    close_world(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(starves_where_somebody_waits_for_a_holder),
         cmocka_unit_test(a_slot_on_its_way_is_no_starving),
+        cmocka_unit_test(a_stream_goes_on_behind_slots_on_their_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
