@@ -18,6 +18,8 @@ hr_status hr__lz4_block_decode(hr__decode *d, hr_error *err) {
                         "LZ4 block of %zu bytes for %zu, at most %d are possible",
                         d->src_nbytes, d->dst_nbytes, INT_MAX);
     }
+    /* It lets a match of offset 0 pass, which the format forbids and kernels refuse: to
+     * look for one takes more than half as long as decoding does. */
     int made = LZ4_decompress_safe((const char *)d->src, (char *)d->dst,
                                    (int)d->src_nbytes, (int)d->dst_nbytes);
     if (made < 0) {
