@@ -12,6 +12,8 @@ cd "$(dirname "$0")/.."
 base_packages=(build-essential cmake ninja-build pkg-config libzstd-dev liblz4-dev
     libdeflate-dev libsnappy-dev libjson-c-dev liblzma-dev libbz2-dev zlib1g-dev libzfp-dev
     libpng-dev)
+# What JPEG, LERC and WebP in TIFF need; everything else works without.
+image_packages=(libjpeg-dev liblerc-dev libwebp-dev)
 test_packages=(libcmocka-dev libblosc-dev python3-dev python3-venv clang clang-format clang-tidy xz-utils)
 
 die() {
@@ -92,6 +94,9 @@ for part in "$@"; do
     case $part in
     base)
         need_dpkg "${base_packages[@]}" && need_packages "${base_packages[@]}"
+        command -v dpkg-query >/dev/null && { (need_packages "${image_packages[@]}") ||
+            printf 'setup: without %s TIFF files that need them are refused\n' \
+                "${image_packages[*]}" >&2; }
         ;;
     test)
         if need_dpkg "${test_packages[@]}"; then

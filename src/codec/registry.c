@@ -48,6 +48,15 @@ static const hr__codec_type *const types[] = {
     &hr__codec_tiff_predictor3,
     &hr__codec_tiff_samples,
     &hr__codec_tiff_reverse,
+#ifdef HR_HAVE_JPEG
+    &hr__codec_tiff_jpeg,
+#endif
+#ifdef HR_HAVE_LERC
+    &hr__codec_tiff_lerc,
+#endif
+#ifdef HR_HAVE_WEBP
+    &hr__codec_tiff_webp,
+#endif
 };
 
 #define NTYPES (sizeof types / sizeof types[0])
@@ -111,6 +120,9 @@ const char *hr__codec_refusal(const char *name) {
 #ifndef HR_HAVE_ZFP
         {"zfpy", "built without libzfp"},
 #endif
+        {"tiff_jpeg", "built without libjpeg"},
+        {"tiff_lerc", "built without liblerc"},
+        {"tiff_webp", "built without libwebp"},
     };
     const char *id = numcodecs_id(name);
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {

@@ -52,6 +52,8 @@ void hr__tiff_json_list(json_object *object, const char *name, const double *val
     json_object_object_add(object, name, list);
 }
 
+enum { RGB = 2 };
+
 static const char *photometric_name(uint32_t value) {
     static const char *const names[] = {
         "white is zero",     "black is zero", "RGB",    "palette",
@@ -95,24 +97,41 @@ static hr_status add_uints(hr__tiff_file *file, const hr__tiff_ifd *ifd, hr__tif
     return HR_OK;
 }
 
+/* A broken tag that no pixel depends on is left out. */
+static hr_status leave_out(hr_status status) {
+    return status == HR_ERR_METADATA || status == HR_ERR_OVERFLOW ? HR_OK : status;
+}
+
 static hr_status fill(hr__tiff_file *file, const hr__tiff_ifd *ifd,
                       const hr__tiff_layout *layout, json_object *attributes,
                       hr_error *err) {
-    uint64_t orientation;
-    add_photometric(attributes, layout->photometric);
-    HR__TRY(hr__tiff_uint(file, ifd, HR__TIFF_ORIENTATION, 1, &orientation, err));
+    static const struct {
+        hr__tiff_tag tag;
+        const char *name;
+        bool is_text;
+    } shown[] = {
+        {HR__TIFF_EXTRA_SAMPLES, "extra_samples", false},
+        {HR__TIFF_COLOR_MAP, "color_map", false},
+        {HR__TIFF_DESCRIPTION, "description", true},
+        {HR__TIFF_SOFTWARE, "software", true},
+        {HR__TIFF_DATE_TIME, "date_time", true},
+    };
+    uint64_t orientation = 1;
+    bool is_rgb = layout->compression == HR__TIFF_JPEG && /* its chroma is undone */
+                  layout->photometric == HR__TIFF_YCBCR;
+    add_photometric(attributes, is_rgb ? RGB : layout->photometric);
+    HR__TRY(
+        leave_out(hr__tiff_uint(file, ifd, HR__TIFF_ORIENTATION, 1, &orientation, err)));
     if (orientation != 1) {
         json_object_object_add(attributes, "orientation",
                                json_object_new_int64((int64_t)orientation));
     }
-    HR__TRY(
-        add_uints(file, ifd, HR__TIFF_EXTRA_SAMPLES, "extra_samples", attributes, err));
-    HR__TRY(add_uints(file, ifd, HR__TIFF_COLOR_MAP, "color_map", attributes, err));
-    HR__TRY(add_text(file, ifd, HR__TIFF_DESCRIPTION, "description", attributes, err));
-    HR__TRY(add_text(file, ifd, HR__TIFF_SOFTWARE, "software", attributes, err));
-    HR__TRY(add_text(file, ifd, HR__TIFF_DATE_TIME, "date_time", attributes, err));
-    HR__TRY(hr__tiff_gdal(file, ifd, layout->nsamples, attributes, err));
-    return hr__tiff_geo(file, ifd, attributes, err);
+    for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++) {
+        HR__TRY(leave_out((shown[i].is_text ? add_text : add_uints)(
+            file, ifd, shown[i].tag, shown[i].name, attributes, err)));
+    }
+    HR__TRY(leave_out(hr__tiff_gdal(file, ifd, layout->nsamples, attributes, err)));
+    return leave_out(hr__tiff_geo(file, ifd, attributes, err));
 }
 
 hr_status hr__tiff_attributes(hr__tiff_file *file, const hr__tiff_ifd *ifd,

@@ -11,64 +11,6 @@
 
 enum { UINT = 1, INT = 2, FLOAT = 3, UNDEFINED = 4, COMPLEX_INT = 5, COMPLEX = 6 };
 
-#define YCBCR 6 /* PhotometricInterpretation */
-
-/* --- compression --- */
-
-typedef struct compression {
-    uint32_t id;
-    const char *name;  /* as specifications and manuals have it */
-    const char *codec; /* NULL: none is needed, or not supported */
-    bool is_supported;
-    bool takes_predictor; /* others ignore the tag */
-} compression;
-
-static const compression compressions[] = {
-    {1, "none", NULL, true, false},
-    {2, "CCITT RLE", NULL, false, false},
-    {3, "CCITT fax 3", NULL, false, false},
-    {4, "CCITT fax 4", NULL, false, false},
-    {5, "LZW", "tiff_lzw", true, true},
-    {6, "old JPEG", NULL, false, false},
-    {7, "JPEG", NULL, false, false},
-    {8, "Deflate", "zlib", true, true},
-    {9, "JBIG", NULL, false, false},
-    {10, "JBIG colour", NULL, false, false},
-    {32766, "NeXT", NULL, false, false},
-    {32771, "CCITT RLE, word aligned", NULL, false, false},
-    {32773, "PackBits", "tiff_packbits", true, false},
-    {32809, "ThunderScan", NULL, false, false},
-    {32946, "Deflate", "zlib", true, true},
-    {33003, "JPEG 2000 (Aperio, YCbCr)", NULL, false, false},
-    {33005, "JPEG 2000 (Aperio, RGB)", NULL, false, false},
-    {34661, "JBIG", NULL, false, false},
-    {34676, "SGI LogLuv", NULL, false, false},
-    {34677, "SGI LogLuv, 24 bits", NULL, false, false},
-    {34712, "JPEG 2000", NULL, false, false},
-    {34887, "LERC", NULL, false, false},
-    {34892, "lossy JPEG (DNG)", NULL, false, false},
-    {34925, "LZMA", "lzma", true, true},
-    {50000, "Zstandard", "zstd", true, true},
-    {50001, "WebP", NULL, false, false},
-    {50002, "JPEG XL", NULL, false, false},
-    {52546, "JPEG XL", NULL, false, false},
-};
-
-static hr_status find_compression(uint32_t id, const compression **out, hr_error *err) {
-    for (size_t i = 0; i < sizeof compressions / sizeof compressions[0]; i++) {
-        const compression *c = &compressions[i];
-        if (c->id == id && !c->is_supported) {
-            return hr__fail(err, HR_ERR_UNSUPPORTED,
-                            "compression %" PRIu32 " (%s) is not supported", id, c->name);
-        }
-        if (c->id == id) {
-            *out = c;
-            return HR_OK;
-        }
-    }
-    return hr__fail(err, HR_ERR_UNSUPPORTED, "compression %" PRIu32 " is not known", id);
-}
-
 /* --- samples --- */
 
 /* How samples lie in a block, and what they become. */
@@ -187,7 +129,7 @@ static void add_filters(json_object *list, const hr__tiff_layout *l, const sampl
 /* Chroma of fewer pixels than luma, interleaved in units of both. */
 static hr_status check_subsampling(const hr__tiff_layout *l, hr_error *err) {
     bool is_subsampled = l->subsampling[0] != 1 || l->subsampling[1] != 1;
-    return l->photometric == YCBCR && l->nsamples == 3 && is_subsampled
+    return l->photometric == HR__TIFF_YCBCR && l->nsamples == 3 && is_subsampled
                ? hr__fail(err, HR_ERR_UNSUPPORTED,
                           "YCbCr with chroma of 1 pixel in %" PRIu32 " × %" PRIu32
                           " is not supported",
@@ -303,35 +245,31 @@ static hr_status make_chains(const hr__tiff_file *file, const hr__tiff_layout *l
 hr_status hr__tiff_chains(hr__tiff_file *file, const hr__tiff_ifd *ifd,
                           const hr__tiff_layout *layout, hr__tiff_node *node,
                           hr_error *err) {
-    const compression *c = NULL;
+    const hr__tiff_compression *c = NULL;
     samples s;
     hr__array *a = &node->array;
-    (void)ifd;
-    HR__TRY(find_compression(layout->compression, &c, err));
-    HR__TRY(check_subsampling(layout, err));
+    HR__TRY(hr__tiff_compression_find(layout->compression, &c, err));
+    bool is_image = c->kind == HR__TIFF_IMAGE;
+    if (!is_image || layout->is_planar) {
+        HR__TRY(check_subsampling(layout, err));
+    }
     HR__TRY(read_samples(layout, &s, err));
-    uint32_t predictor = c->takes_predictor ? layout->predictor : 1;
+    uint32_t predictor = c->kind == HR__TIFF_BYTES ? layout->predictor : 1;
     if (predictor != 1) {
         HR__TRY(check_predictor(layout, &s, err));
     }
     set_shape(layout, node);
     a->dtype = a->stored = s.dtype;
     bool is_swapped = file->is_big_endian && hr__dtype_needs_swap(&s.dtype);
-    if (is_swapped && !s.is_packed && predictor == 1) {
+    if (is_swapped && !s.is_packed && !is_image && predictor == 1) {
         a->stored.byte_order = HR_BIG;
     }
     json_object *list = json_object_new_array();
     add_filters(list, layout, &s, predictor, file->is_big_endian);
-    if (c->codec != NULL) {
-        json_object *codec = add_codec(list, c->codec);
-        if (layout->compression == 34925) {
-            add_uint(codec, "format", 1);
-        }
+    hr_status status = hr__tiff_compression_add(file, ifd, layout, c, list, err);
+    if (status == HR_OK) {
+        status = make_chains(file, layout, &s, list, node, err);
     }
-    if (layout->fill_order == 2) {
-        (void)add_codec(list, "tiff_reverse");
-    }
-    hr_status status = make_chains(file, layout, &s, list, node, err);
     if (status == HR_OK) {
         node->codecs_json = hr__arena_strdup(
             file->arena, json_object_to_json_string_ext(list, JSON_C_TO_STRING_PLAIN));

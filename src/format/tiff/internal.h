@@ -86,6 +86,7 @@ typedef enum hr__tiff_tag {
     HR__TIFF_GEO_TEXT = 34737,
     HR__TIFF_GDAL_METADATA = 42112,
     HR__TIFF_GDAL_NODATA = 42113,
+    HR__TIFF_LERC_PARAMETERS = 50674,
     HR__TIFF_RPC = 50844
 } hr__tiff_tag;
 
@@ -127,6 +128,34 @@ typedef struct hr__tiff_layout {
 
 hr_status hr__tiff_layout_read(hr__tiff_file *file, const hr__tiff_ifd *ifd,
                                hr__tiff_layout *layout, hr_error *err);
+
+/* compression.c */
+
+enum { HR__TIFF_JPEG = 7, HR__TIFF_LERC = 34887, HR__TIFF_LZMA = 34925 };
+enum { HR__TIFF_YCBCR = 6 }; /* PhotometricInterpretation */
+
+typedef enum hr__tiff_compression_kind {
+    HR__TIFF_REFUSED, /* known, not decoded */
+    HR__TIFF_PLAIN,   /* of bytes; the predictor's tag is ignored */
+    HR__TIFF_BYTES,   /* of bytes, behind the predictor */
+    HR__TIFF_IMAGE    /* knows rows and samples: no predictor, no byte or bit order */
+} hr__tiff_compression_kind;
+
+typedef struct hr__tiff_compression {
+    uint32_t id;
+    const char *name;  /* as specifications and manuals have it */
+    const char *codec; /* NULL: none is needed */
+    hr__tiff_compression_kind kind;
+} hr__tiff_compression;
+
+/* HR_ERR_UNSUPPORTED with number and name where it is not decoded. */
+hr_status hr__tiff_compression_find(uint32_t id, const hr__tiff_compression **out,
+                                    hr_error *err);
+/* Append what decodes it to a list in the manner of Zarr v2. */
+hr_status hr__tiff_compression_add(hr__tiff_file *file, const hr__tiff_ifd *ifd,
+                                   const hr__tiff_layout *l,
+                                   const hr__tiff_compression *c, json_object *codecs,
+                                   hr_error *err);
 
 /* chain.c: the codecs of a block */
 

@@ -27,6 +27,8 @@ static const struct {
 } others[] = {
     {"tiff/gdal/autotest/gcore/data/gtiff/sparse_nodata_one.tif",
      "absent blocks are nodata, as GDAL reads them"},
+    {"tiff/gdal/autotest/gcore/data/gtiff/rgbsmall_JPEG_separate.tif",
+     "planes as they are stored, as GDAL reads them"},
 };
 
 static struct {

@@ -192,6 +192,31 @@ static void texts_and_fill_values_are_shown(void **state) {
     json_object_put(a);
 }
 
+/* Nobody's pixels depend on it. */
+static void broken_tags_are_left_out(void **state) {
+    (void)state;
+    static const uint8_t image[64];
+    static const unsigned tags[] = {270, 338, 33922, 34735, 42112};
+    static const uint16_t words[] = {1, 2, 3, 4, 5, 6};
+    tiff_extra extra[COUNT(tags)];
+    for (size_t i = 0; i < COUNT(tags); i++) {
+        extra[i] = (tiff_extra)WORDS(tags[i], words);
+    }
+    const tiff_spec s = {
+        .width = 3, .height = 2, .bits = 16, .extra = extra, .nextra = COUNT(tags)};
+    tiff_file f;
+    tiff_start(&f, false, false);
+    tiff_add(&f, &s, image);
+    for (size_t i = 0; i < COUNT(tags); i++) {
+        tiff_put(&f, tiff_value_at(&f, tags[i]), 4, f.nbytes - 2);
+        tiff_put(&f, tiff_entry(&f, tags[i]) + 2, 2, i == 0 || i == 4 ? 2 : 3);
+    }
+    assert_int_equal(open_fragment(&f, NULL), HR_OK);
+    assert_string_equal(opened.node.attributes_json,
+                        "{\"photometric\":\"black is zero\"}");
+    tiff_free(&f);
+}
+
 static int close_all(void **state) {
     (void)state;
     hr__arena_free(&opened.arena);
@@ -214,6 +239,7 @@ int main(void) {
         cmocka_unit_test(metadata_of_gdal_are_read),
         cmocka_unit_test(broken_metadata_of_gdal_do_no_harm),
         cmocka_unit_test(texts_and_fill_values_are_shown),
+        cmocka_unit_test(broken_tags_are_left_out),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -213,7 +213,8 @@ static void impossible_images_are_refused(void **state) {
         {339, 6, HR_ERR_UNSUPPORTED, "samples of 16 bits in SampleFormat 6"},
         {317, 3, HR_ERR_UNSUPPORTED, "predictor 3 on samples of 16 bits"},
         {317, 9, HR_ERR_METADATA, "predictor 9"},
-        {259, 7, HR_ERR_UNSUPPORTED, "compression 7 (JPEG)"},
+        {259, 4, HR_ERR_UNSUPPORTED, "compression 4 (CCITT fax 4)"},
+        {259, 50001, HR_ERR_UNSUPPORTED, "WebP"},
         {259, 999, HR_ERR_UNSUPPORTED, "compression 999 is not known"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
