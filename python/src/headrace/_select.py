@@ -135,7 +135,7 @@ def resolve(node: _ext.Node, shape: tuple[int, ...],
     """The selection, and the shape that its result is given."""
     try:
         if type(key) is tuple:
-            if all(type(part) in _PLAIN for part in key):
+            if _PLAIN.issuperset(map(type, key)):
                 selection = _ext.selection(node, AXES, key)
                 return selection, selection.shape
         elif type(key) in _PLAIN:
