@@ -1,0 +1,27 @@
+"""The examples run as they stand. SPDX-License-Identifier: Apache-2.0"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from conftest import ROOT
+
+pytest.importorskip("headrace", reason="the package is not built")
+EXAMPLES = {
+    "first_steps.py": "cells are among the highest",
+    "batches.py": "200 crops",
+    "sparse_rows.py": "64 rows with",
+    "zarr_python.py": "'fallback': {}",
+    "zarr_on_the_gpu.py": "mean of the batch",
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_runs(name):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    result = subprocess.run([sys.executable, ROOT / "examples" / "python" / name],
+                            capture_output=True, text=True, env=environment, check=False)
+    assert result.returncode == 0, result.stderr
+    assert EXAMPLES[name] in result.stdout
