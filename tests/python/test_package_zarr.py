@@ -1,8 +1,11 @@
 """zarr-python's arrays read by headrace are the same arrays. SPDX-License-Identifier: Apache-2.0"""
 
 import asyncio
+import os
 import pickle
 import shutil
+import subprocess
+import sys
 import warnings
 
 import hypothesis
@@ -177,6 +180,17 @@ def test_outputs_of_any_order_and_type(folder):
         z.get_basic_selection(..., out=buffers.from_ndarray_like(array))
         same(array, DATA)
     assert hz.stats()["native"] == 2
+
+
+def test_the_entry_point_is_found_by_another_process(folder):
+    zarr.create_array(folder / "e", data=DATA, chunks=(3, 2))
+    script = ("import sys, zarr; z = zarr.open_array(sys.argv[1]); print(z[3].tolist(), "
+              "type(z.async_array.codec_pipeline).__module__)")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path),
+                   "ZARR_CODEC_PIPELINE__PATH": "headrace.zarr.Pipeline"}
+    out = subprocess.run([sys.executable, "-c", script, folder / "e"], env=environment,
+                         capture_output=True, text=True, check=True).stdout
+    assert out.strip() == f"{DATA[3].tolist()} headrace.zarr"
 
 
 def test_a_pipeline_pickles_and_many_read_at_once(folder):
