@@ -1,0 +1,228 @@
+"""Codecs under numcodecs' ids that decode into GPU or host memory.
+
+    codec = headrace.numcodecs.get_codec({"id": "zstd"}, device="cuda")
+    codec.decode(data, nbytes=65536)            # a cupy.ndarray of bytes
+    codec.decode(data, out=array)               # into memory of any framework
+    codec.decode_batch(many, nbytes=65536)      # in one call
+
+The streams are those of numcodecs; encoding is left to numcodecs. Under numcodecs' registry the
+codecs are called "headrace.zstd", "headrace.blosc" and so on, so they stand for the originals
+only where register() or metadata says so. SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numcodecs
+import numpy as np
+from numcodecs.abc import Codec as _Base
+
+from . import _config, _dtypes, _ext, _node, _read
+from ._config import HOST
+from ._errors import ArgumentError, DataError, ShapeError, StrictError
+from ._tensor import Tensor, as_tensor
+
+__all__ = ["COMPRESSORS", "FILTERS", "Codec", "get_codec", "register"]
+
+COMPRESSORS = ("blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd")
+FILTERS = ("astype", "bitround", "delta", "fixedscaleoffset", "packbits", "quantize", "shuffle")
+_PREFIX = "headrace."
+
+
+def _zstd_nbytes(data: memoryview) -> int | None:
+    """The content size in the header of the first frame, if it has one."""
+    if len(data) < 6 or bytes(data[:4]) != b"\x28\xb5\x2f\xfd":
+        return None
+    flags = data[4]
+    is_single = flags >> 5 & 1
+    at = 5 + (0 if is_single else 1) + (0, 1, 2, 4)[flags & 3]
+    length = (1 if is_single else 0, 2, 4, 8)[flags >> 6]
+    if not length or len(data) < at + length:
+        return None
+    return int.from_bytes(data[at:at + length], "little") + (256 if length == 2 else 0)
+
+
+def _header_nbytes(codec: str, data: memoryview) -> int | None:
+    """Decoded bytes as the stream itself says; None where it does not."""
+    if codec == "blosc" and len(data) >= 16:
+        return int(struct.unpack_from("<I", data, 4)[0])
+    if codec == "lz4" and len(data) >= 4:
+        return int(struct.unpack_from("<I", data)[0])
+    return _zstd_nbytes(data) if codec == "zstd" else None
+
+
+def _on_host(obj: Any) -> memoryview:
+    """Its bytes; those on a GPU are copied."""
+    if isinstance(obj, (bytes, bytearray, memoryview)):
+        return memoryview(obj).cast("B")
+    tensor = as_tensor(obj, 0)[0]
+    if tensor.device_id != HOST:
+        tensor = tensor._copy()
+    return memoryview(np.ascontiguousarray(np.asarray(tensor)).reshape(-1).view("u1"))
+
+
+def _flat(obj: Any, dtype: str) -> Tensor:
+    """The caller's memory as one axis of a type."""
+    tensor = as_tensor(obj, 0)[0]
+    itemsize = np.dtype(dtype).itemsize
+    if not tensor.contiguous or tensor.nbytes % itemsize:
+        raise ShapeError(f"out is not contiguous, or its {tensor.nbytes} bytes are no {dtype}")
+    return _ext.wrap(Tensor, tensor.ptr, tensor.device_id, (tensor.nbytes // itemsize,), None,
+                     _dtypes.from_numpy(dtype)[0], itemsize, tensor.readonly, tensor)
+
+
+def _type_of(configs: Sequence[Mapping[str, Any]]) -> str:
+    """Of what a chain decodes to: filters say it, compressors make bytes."""
+    first = configs[0]
+    if first["id"] == "packbits":
+        return "|b1"
+    name = "decode_dtype" if first["id"] == "astype" else "dtype"
+    return np.dtype(first.get(name, "u1")).str
+
+
+class Codec(_Base):
+    """A codec of numcodecs, or a chain of them, whose decoder is headrace's.
+
+    config: numcodecs' configuration with "id", or a list of them in the order of encoding.
+    device: where results go, as in hr.open. dtype: of results, where the configurations do
+    not say it.
+    """
+
+    codec_id = "headrace"
+
+    def __init__(self, config: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+                 device: Any = None, dtype: Any = None) -> None:
+        chain = [dict(config)] if isinstance(config, Mapping) else [dict(c) for c in config]
+        for part in chain:
+            name = str(part.get("id", ""))
+            part["id"] = name.removeprefix(_PREFIX)
+            if part["id"] not in COMPRESSORS + FILTERS:
+                raise ArgumentError(f"no codec {name!r}: {', '.join(COMPRESSORS + FILTERS)}")
+        if not chain:
+            raise ArgumentError("a chain has at least one codec")
+        self._chain, self._device = chain, device
+        self._dtype = _type_of(chain) if dtype is None else np.dtype(dtype).str
+        _config.parse_device(device)
+
+    def get_config(self) -> dict[str, Any]:
+        """As in numcodecs, under the id of this class; a chain has none."""
+        if len(self._chain) != 1:
+            raise ArgumentError("a chain of codecs has no one configuration")
+        config = {**self._chain[0], "id": _PREFIX + self._chain[0]["id"]}
+        return config if self._device is None else {**config, "device": self._device}
+
+    def encode(self, buf: Any) -> Any:
+        """numcodecs' encoder, on the host."""
+        data: Any = np.asarray(buf if isinstance(buf, np.ndarray) else _on_host(buf))
+        for config in self._chain:
+            data = numcodecs.get_codec(dict(config)).encode(data)
+        return data
+
+    def decode(self, buf: Any, out: Any = None, *, nbytes: int | None = None) -> Any:
+        """Decode a stream in host or GPU memory (from there it is copied to the host).
+
+        out: memory of any framework that is filled, and is the result. nbytes: decoded
+        bytes; without out and nbytes the header is asked, and numcodecs decodes on the host
+        what has none (an error where strict). Gives an array of NumPy or CuPy with one axis.
+        Raises DataError for streams that are wrong or of another size.
+        """
+        if out is not None:
+            target = _flat(out, self._dtype)
+            self._read([buf], [target.nbytes], [target])
+            return out
+        return self.decode_batch([buf], nbytes)[0]
+
+    def decode_batch(self, bufs: Iterable[Any], nbytes: int | Sequence[int] | None = None) -> list[Any]:
+        """Decode many streams in one call; nbytes: decoded bytes of all, or of each."""
+        data = [_on_host(buf) for buf in bufs]
+        if isinstance(nbytes, Sequence):
+            sizes: list[int | None] = list(nbytes)
+        else:
+            sizes = [nbytes] * len(data)
+        if len(sizes) != len(data):
+            raise ArgumentError(f"{len(sizes)} sizes for {len(data)} streams")
+        chain = self._chain
+        for i, (size, stream) in enumerate(zip(sizes, data)):
+            if size is None and len(chain) == 1:
+                sizes[i] = _header_nbytes(chain[0]["id"], stream)
+        if None in sizes:
+            return self._without_size(data)
+        tensors = self._read(data, [int(size or 0) for size in sizes], None)
+        return [t.to("numpy" if t.device_id == HOST else "cupy") for t in tensors]
+
+    def _without_size(self, data: Sequence[memoryview]) -> list[Any]:
+        device = _config.parse_device(self._device)
+        if device != HOST and _config.config.get().strict:
+            raise StrictError("streams without a size are decoded on the host: give out= or nbytes=")
+        results = []
+        for stream in data:
+            decoded: Any = stream
+            try:
+                for config in reversed(self._chain):
+                    decoded = numcodecs.get_codec(dict(config)).decode(decoded)
+            except Exception as error:
+                raise DataError(f"{self._chain[-1]['id']}: {error}") from error
+            array = np.frombuffer(decoded, self._dtype)
+            if device != HOST:
+                import cupy
+                with cupy.cuda.Device(device[1]):
+                    array = cupy.asarray(array)
+            results.append(array)
+        return results
+
+    def _read(self, data: Sequence[Any], sizes: Sequence[int], out: list[Tensor] | None) -> Any:
+        """Each stream is the only chunk of an array in memory."""
+        filters = [c for c in self._chain if c["id"] in FILTERS]
+        compressors = [c for c in self._chain if c["id"] in COMPRESSORS]
+        if self._chain != filters + compressors[:1]:
+            raise ArgumentError("a chain is filters, and then a compressor at most")
+        itemsize = np.dtype(self._dtype).itemsize
+        store, wants = _node.MemoryStore(), []
+        for i, (stream, size) in enumerate(zip(data, sizes)):
+            n = -(-size // itemsize)
+            if size < 0 or n * itemsize != size:
+                raise ShapeError(f"{size} bytes are no number of {self._dtype}")
+            store[f"{i}/.zarray"] = json.dumps({
+                "zarr_format": 2, "shape": [n], "chunks": [max(n, 1)], "dtype": self._dtype,
+                "compressor": compressors[0] if compressors else None, "filters": filters or None,
+                "fill_value": None, "order": "C"}).encode()
+            store[f"{i}/0"] = _on_host(stream)
+            wants.append((_node.open(store, "cpu", path=str(i)), ...))
+        return _read.read_batch(wants, out, device=self._device).result()
+
+
+def get_codec(config: Mapping[str, Any] | Sequence[Mapping[str, Any]], device: Any = None,
+              dtype: Any = None) -> Codec:
+    """The codec, or chain, for numcodecs' configuration, whose results go to a device."""
+    return Codec(config, device, dtype)
+
+
+def _named(name: str) -> type[Codec]:
+    """The class that numcodecs' registry wants for an id."""
+
+    def init(self: Codec, device: Any = None, **config: Any) -> None:
+        Codec.__init__(self, {"id": name, **config}, device)
+
+    return type(name, (Codec,), {
+        "__init__": init, "codec_id": _PREFIX + name, "__module__": __name__,
+        "__doc__": f"numcodecs' {name}, decoded by headrace."})
+
+
+_CLASSES = {name: _named(name) for name in COMPRESSORS + FILTERS}
+
+
+def __getattr__(name: str) -> Any:
+    """headrace.numcodecs.zstd and so on, for entry points."""
+    if name in _CLASSES:
+        return _CLASSES[name]
+    raise AttributeError(name)
+
+
+def register(*names: str) -> None:
+    """Let numcodecs.get_codec give these codecs for numcodecs' own ids, too: all, or by name."""
+    for name in names or COMPRESSORS + FILTERS:
+        numcodecs.register_codec(_CLASSES[name], name)

@@ -1,0 +1,122 @@
+"""headrace.numcodecs decodes what numcodecs encodes. SPDX-License-Identifier: Apache-2.0"""
+
+import pickle
+
+import numcodecs
+import numpy as np
+import pytest
+
+hr = pytest.importorskip("headrace", reason="the package is not built")
+import headrace.numcodecs as codecs  # noqa: E402
+
+DATA = np.cumsum(np.random.default_rng(2).integers(-3, 4, 20000)).astype("<i4")
+BYTES = DATA.tobytes()
+COMPRESSORS = [
+    {"id": "zstd", "level": 3}, {"id": "zstd", "level": 1, "checksum": True}, {"id": "lz4"},
+    {"id": "gzip", "level": 5}, {"id": "zlib", "level": 1}, {"id": "bz2"}, {"id": "lzma"},
+    *({"id": "blosc", "cname": c, "clevel": 5, "shuffle": s, "blocksize": 0}
+      for c in ("lz4", "zstd", "blosclz", "zlib") for s in (0, 1, 2))]
+FILTERS = [
+    ({"id": "delta", "dtype": "<i4"}, DATA), ({"id": "delta", "dtype": "<i4", "astype": "<i2"}, DATA),
+    ({"id": "fixedscaleoffset", "offset": 10, "scale": 4, "dtype": "<f8", "astype": "<i4"},
+     DATA / 4.0), ({"id": "packbits"}, DATA > 3), ({"id": "shuffle", "elementsize": 4}, DATA.view("u1")),
+    ({"id": "astype", "encode_dtype": "<i8", "decode_dtype": "<i4"}, DATA),
+    ({"id": "quantize", "digits": 1, "dtype": "<f4"}, DATA.astype("<f4") / 7)]
+
+
+def stream(config, data):
+    return numcodecs.get_codec(dict(config)).encode(data)
+
+
+@pytest.mark.parametrize("config", COMPRESSORS)
+def test_compressors(config):
+    encoded = stream(config, DATA)
+    codec = codecs.get_codec(config, device="cpu")
+    for form in (encoded, memoryview(encoded), np.frombuffer(encoded, "u1")):
+        assert codec.decode(form, nbytes=len(BYTES)).tobytes() == BYTES
+    assert codec.decode(encoded).tobytes() == BYTES
+    out = np.empty((100, 200), "<i4")
+    assert codec.decode(encoded, out) is out and (out.ravel() == DATA).all()
+    assert numcodecs.get_codec(dict(config)).decode(codec.encode(DATA)) is not None
+    assert codec.decode(codec.encode(DATA)).tobytes() == BYTES
+
+
+@pytest.mark.parametrize("config, data", FILTERS)
+def test_filters(config, data):
+    encoded = stream(config, data)
+    want = np.asarray(numcodecs.get_codec(dict(config)).decode(encoded))
+    got = codecs.get_codec(config).decode(encoded, nbytes=want.nbytes)
+    assert got.tobytes() == want.tobytes()
+    assert codecs.get_codec(config).decode(encoded).tobytes() == want.tobytes()
+    chain = [config, {"id": "zstd"}]
+    codec = codecs.get_codec(chain)
+    assert codec.decode(codec.encode(data), nbytes=want.nbytes).tobytes() == want.tobytes()
+    assert codec.decode(codec.encode(data)).tobytes() == want.tobytes()
+
+
+def test_many_streams_in_one_call():
+    parts = [DATA[i * 100:i * 100 + 50 + i] for i in range(100)]
+    codec = codecs.get_codec({"id": "lz4"})
+    got = codec.decode_batch([stream({"id": "lz4"}, p) for p in parts])
+    assert all(g.tobytes() == p.tobytes() for g, p in zip(got, parts, strict=True))
+    got = codec.decode_batch([stream({"id": "lz4"}, p) for p in parts], [p.nbytes for p in parts])
+    assert all(g.tobytes() == p.tobytes() for g, p in zip(got, parts, strict=True))
+    assert codec.decode_batch([]) == []
+
+
+def test_the_registry_has_them_beside_numcodecs_own():
+    codec = numcodecs.get_codec({"id": "headrace.zstd", "level": 4, "device": "cpu"})
+    assert isinstance(codec, codecs.Codec)
+    assert codec.get_config() == {"id": "headrace.zstd", "level": 4, "device": "cpu"}
+    assert codec.decode(codec.encode(DATA)).tobytes() == BYTES
+    again = pickle.loads(pickle.dumps(codec))
+    assert again.get_config() == codec.get_config()
+    own = numcodecs.get_codec({"id": "zstd"})
+    assert not isinstance(own, codecs.Codec)
+    try:
+        codecs.register("zstd")
+        assert isinstance(numcodecs.get_codec({"id": "zstd"}), codecs.Codec)
+    finally:
+        numcodecs.register_codec(type(own))
+    assert not isinstance(numcodecs.get_codec({"id": "zstd"}), codecs.Codec)
+
+
+def test_what_is_wrong_is_said():
+    encoded = stream({"id": "zstd"}, DATA)
+    codec = codecs.get_codec({"id": "zstd"})
+    for data, nbytes in ((encoded, len(BYTES) + 4), (encoded, len(BYTES) - 4), (encoded[:-9], None),
+                         (b"", 8), (b"garbage!", None), (b"garbage!", 80)):
+        with pytest.raises((hr.DataError, hr.UnsupportedError)):
+            codec.decode(data, nbytes=nbytes)
+    readonly = np.empty(len(BYTES), "u1")
+    readonly.flags.writeable = False
+    with pytest.raises(hr.ArgumentError, match="read-only"):
+        codec.decode(encoded, readonly)
+    with pytest.raises(hr.ShapeError):
+        codec.decode(encoded, np.empty((100, 200), "i4")[:, ::2])
+    for config in ({"id": "pickle"}, {}, [], [{"id": "zstd"}, {"id": "nothing"}]):
+        with pytest.raises(hr.ArgumentError):
+            codecs.get_codec(config)
+    with pytest.raises(hr.ArgumentError, match="chain"):
+        codecs.get_codec([{"id": "zstd"}, {"id": "lz4"}]).decode(b"x", nbytes=4)
+
+
+def test_on_a_gpu():
+    try:
+        hr.device_info("cuda:0")
+    except hr.Error as error:
+        pytest.skip(f"no GPU: {error}")
+    cupy = pytest.importorskip("cupy")
+    for config in COMPRESSORS:
+        encoded = stream(config, DATA)
+        codec = codecs.get_codec(config, device="cuda")
+        for form in (encoded, cupy.frombuffer(encoded, "u1")):
+            got = codec.decode(form)
+            assert isinstance(got, cupy.ndarray) and got.get().tobytes() == BYTES
+        out = cupy.empty(DATA.shape, DATA.dtype)
+        assert codec.decode(encoded, out) is out and (out.get() == DATA).all()
+    for config, data in FILTERS:
+        encoded = stream(config, data)
+        want = np.asarray(numcodecs.get_codec(dict(config)).decode(encoded))
+        got = codecs.get_codec(config, device="cuda").decode(encoded, nbytes=want.nbytes)
+        assert got.get().tobytes() == want.tobytes()
