@@ -84,9 +84,11 @@ check-tsan: setup-test corpus
 	ctest --test-dir build-tsan --output-on-failure --no-tests=error -j $(JOBS)
 
 # BENCH_FLAGS: e.g. "--size 512".
-bench-host: build
-	scripts/setup.sh bench
-	HEADRACE_LIB=$(BUILD)/libheadrace.so $(PYTHON) bench/host/run.py $(BENCH_FLAGS)
+bench-host:
+	scripts/setup.sh base bench
+	$(MAKE) --no-print-directory build \
+		CMAKE_FLAGS="-DHR_PYTHON=ON -DPython3_EXECUTABLE=$(abspath $(PYTHON)) $(CMAKE_FLAGS)"
+	HEADRACE_LIB=$(BUILD)/libheadrace.so PYTHONPATH=$(abspath $(BUILD)/python) $(PYTHON) bench/host/run.py $(BENCH_FLAGS)
 
 clean:
 	rm -rf $(BUILD) build-asan build-tsan

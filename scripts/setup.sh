@@ -106,7 +106,7 @@ for part in "$@"; do
         need_python headrace-test.txt tests/requirements.txt
         ;;
     bench)
-        need_dpkg python3-venv && need_packages python3-venv
+        need_dpkg python3-dev python3-venv && need_packages python3-dev python3-venv
         need_python headrace-bench.txt bench/requirements.txt
         ;;
     *) die "no such part: $part (base, test or bench)" ;;

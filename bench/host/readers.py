@@ -42,6 +42,27 @@ class Headrace:
         return out
 
 
+class Package:
+    """headrace's Python package."""
+
+    def __init__(self, path):
+        import headrace
+        import numpy
+
+        self.numpy, self.headrace, self.version = numpy, headrace, headrace.__version__
+        self.array = headrace.open(path)
+        self.shape, self.chunks, self.shards = (
+            self.array.shape, self.array.chunks, self.array.shards)
+        self.many = {"one batch": self.batch}
+
+    def box(self, slices):
+        return self.numpy.asarray(self.array[slices])
+
+    def batch(self, pieces):
+        items = [(self.array, slice(a, b)) for a, b in pieces]
+        return self.numpy.asarray(self.headrace.read_batch(items, out="packed").result().data)
+
+
 class Zarr:
     """zarr-python with its own pipeline."""
 
@@ -119,6 +140,17 @@ class Zarrs(Zarr):
         super().__init__(path)
 
 
+class Pipeline(Zarr):
+    """zarr-python with the pipeline of headrace."""
+
+    pipeline = "headrace.zarr.Pipeline"
+
+    def __init__(self, path):
+        import headrace.zarr  # noqa: F401  registers the pipeline
+
+        super().__init__(path)
+
+
 class Tensorstore:
     def __init__(self, path):
         import numpy
@@ -146,5 +178,5 @@ class Tensorstore:
         return self.array[index].read().result()
 
 
-READERS = {"headrace": Headrace, "zarrs-python": Zarrs, "tensorstore": Tensorstore,
-           "zarr-python": Zarr}
+READERS = {"headrace": Headrace, "headrace-python": Package, "headrace-zarr": Pipeline,
+           "zarrs-python": Zarrs, "tensorstore": Tensorstore, "zarr-python": Zarr}

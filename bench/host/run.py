@@ -1,5 +1,8 @@
 """Compare headrace with other readers on the host, in one run. SPDX-License-Identifier: Apache-2.0
 
+headrace is the library through ctypes, headrace-python its package, headrace-zarr
+zarr-python with the package's pipeline.
+
 usage: run.py [--size 1024] [--repeat 5] [--dir build/bench] [--readers a,b] [--record]
 
 Writes the data sets once, then measures every case in fresh processes, the readers taking
@@ -20,8 +23,11 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(__file__).resolve().parent
-READERS = ("headrace", "zarrs-python", "tensorstore", "zarr-python")
-WAYS = {"headrace": ("one batch",), "tensorstore": ("batch", "integer index"),
+READERS = ("headrace", "headrace-python", "headrace-zarr", "zarrs-python", "tensorstore",
+           "zarr-python")
+WAYS = {"headrace": ("one batch",), "headrace-python": ("one batch",),
+        "headrace-zarr": ("joined indexers", "gathered slices", "integer index"),
+        "tensorstore": ("batch", "integer index"),
         "zarrs-python": ("joined indexers", "gathered slices", "integer index"),
         "zarr-python": ("joined indexers", "gathered slices", "integer index")}
 MIB = 1 << 20
@@ -85,9 +91,10 @@ def row(case, best, chosen):
     for reader in chosen:
         seconds, extra, way = best[reader]
         cells.append(f"{shown(seconds)} (+{max(0, extra) / MIB:.0f} MiB)"
-                     + (f"<br>{way}" if way and reader != "headrace" else ""))
-    if "headrace" in best and len(best) > 1:
-        peer = min(best[r][0] for r in best if r != "headrace")
+                     + (f"<br>{way}" if way and way != "one batch" else ""))
+    peers = [best[r][0] for r in best if not r.startswith("headrace")]
+    if "headrace" in best and peers:
+        peer = min(peers)
         cells.append(f"{peer / best['headrace'][0]:.2f}×")
     return "| " + " | ".join(cells) + " |"
 

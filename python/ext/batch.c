@@ -194,6 +194,20 @@ static PyObject *batch_wait(PyObject *object, PyObject *args) {
     return status == HR_OK ? Py_BuildValue("") : ext_raise(self->state, &err);
 }
 
+static PyObject *batch_wait_on_stream(PyObject *object, PyObject *args) {
+    ext_batch *self = (ext_batch *)object;
+    unsigned long long stream;
+    if (!PyArg_ParseTuple(args, "K", &stream)) {
+        return NULL;
+    }
+    hr_error err = HR_ERROR_INIT;
+    hr_status status;
+    Py_BEGIN_ALLOW_THREADS status =
+        hr_batch_wait_on_stream(self->batch, (void *)(uintptr_t)stream, &err);
+    Py_END_ALLOW_THREADS return status == HR_OK ? Py_BuildValue("")
+                                                : ext_raise(self->state, &err);
+}
+
 static PyObject *batch_poll(PyObject *object, PyObject *args) {
     (void)args;
     return PyBool_FromLong(hr_batch_poll(((ext_batch *)object)->batch));
@@ -291,6 +305,8 @@ static PyObject *batch_items(PyObject *object, PyObject *args) {
 
 static PyMethodDef batch_methods[] = {
     {"wait", batch_wait, METH_VARARGS, "wait(timeout_ns): negative is for ever"},
+    {"wait_on_stream", batch_wait_on_stream, METH_VARARGS,
+     "wait_on_stream(stream): what is queued on it from now on comes after the batch"},
     {"poll", batch_poll, METH_NOARGS, "poll() -> bool: done?"},
     {"cancel", batch_cancel, METH_NOARGS, "cancel(): drop what has not begun"},
     {"error", batch_error, METH_VARARGS, "error(i) -> exception of request i, or None"},

@@ -80,6 +80,16 @@ def test_destinations_of_frameworks(a):
     assert (mixed[0] == DATA[0]).all() and (mixed[1].get() == DATA[1]).all()
 
 
+def test_a_stream_waits_instead_of_the_host(a):
+    stream = cupy.cuda.Stream(non_blocking=True)
+    for i in range(20):
+        future = a.read(np.s_[i:i + 200], stream=stream)
+        with stream:
+            total = cupy.asarray(future.result_on(stream)).sum()
+        future.result()
+        assert int(total) == int(DATA[i:i + 200].sum())
+
+
 @pytest.mark.parametrize("allocator", ["cupy", "torch", lambda n, i: cupy.empty(n, "u1"), None])
 def test_allocators(a, allocator):
     with hr.config(allocator=allocator):

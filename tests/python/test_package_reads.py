@@ -188,6 +188,20 @@ def test_a_future_can_be_cancelled_and_timed(large):
     large.read(...)  # dropped at once: cancelled
 
 
+def test_results_for_a_stream(folder, a):
+    future = a.read(np.s_[2:4])
+    assert future.result_on(None).tolist() == DATA[2:4].tolist()  # host memory is complete
+    assert future.result() is future.result_on(7)
+    try:
+        b = hr.open(folder / "a.zarr", "simt")
+        future = b.read(np.s_[2:4])
+    except hr.UnsupportedError:
+        pytest.skip("this build has no simt device")
+    tensor = future.result_on(None)
+    future.result()
+    assert tensor.to("numpy").tolist() == DATA[2:4].tolist()
+
+
 def test_progress_is_told(large):
     seen = []
     future = large.read(..., progress=lambda done, total: seen.append((done, total)))

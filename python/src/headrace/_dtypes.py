@@ -14,7 +14,7 @@ VLEN_UTF8, VLEN_BYTES, VLEN_ARRAY = 13, 14, 15  # the library's kinds
 VLEN_NBYTES = 16  # of an element in memory
 
 
-def _bfloat16() -> np.dtype[Any]:
+def _bfloat16() -> Any:
     try:
         import ml_dtypes
     except ImportError:
@@ -32,7 +32,8 @@ def to_numpy(text: str) -> np.dtype[Any]:
     if text == "bytes" or text.startswith("vlen-array"):
         return np.dtype(object)
     if text == "bfloat16":
-        return _bfloat16()
+        bfloat16: np.dtype[Any] = _bfloat16()
+        return bfloat16
     return np.dtype(ast.literal_eval(text) if text.startswith("[") else text)
 
 

@@ -7,6 +7,7 @@ import threading
 from typing import Any, Callable, Generator
 
 from . import _ext
+from ._outputs import stream_handle
 
 Progress = Callable[[int, int], object]
 _TICK_NS = 50_000_000  # between calls of a progress function
@@ -50,6 +51,17 @@ class Future:
             self._batch.wait(ns)
         else:
             self._wait_with_progress(ns, self._progress)
+        return self._give()
+
+    def result_on(self, stream: Any) -> Any:
+        """The result for use on a CUDA stream only, without waiting for the GPU: what is
+        queued on the stream from now on comes after the last write. Whether all chunks were
+        right is known later: call result() before you trust the numbers.
+        """
+        self._batch.wait_on_stream(stream_handle(stream))
+        return self._give()
+
+    def _give(self) -> Any:
         with self._lock:
             if not self._has_result:
                 self._result, self._has_result = self._finish(self._batch), True

@@ -140,7 +140,8 @@ class Array(_Node):
     @property
     def shards(self) -> tuple[int, ...] | None:
         """Shape of the outermost chunks, or None without shards."""
-        return self._info["shards"]
+        shards = self._info["shards"]
+        return None if shards is None else tuple(shards)
 
     @property
     def grid_shape(self) -> tuple[int, ...]:
@@ -150,7 +151,8 @@ class Array(_Node):
     @property
     def dims(self) -> tuple[str | None, ...] | None:
         """Names of the axes, where there are some."""
-        return self._info["dims"]
+        dims = self._info["dims"]
+        return None if dims is None else tuple(dims)
 
     @property
     def codecs(self) -> Any:

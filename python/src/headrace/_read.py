@@ -50,7 +50,7 @@ class Want:
 
     @property
     def is_vlen(self) -> bool:
-        return self.array._info["kind"] >= _dtypes.VLEN_UTF8
+        return bool(self.array._info["kind"] >= _dtypes.VLEN_UTF8)
 
     def allocate(self, outputs: Outputs, device: tuple[int, int]) -> Tensor:
         text = self.text if device == HOST else _dtypes.native(self.text)

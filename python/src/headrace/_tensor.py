@@ -79,7 +79,7 @@ class Tensor(_ext.Tensor):
     def _copy(self) -> Tensor:
         """A copy in host memory."""
         context = _config.context()
-        host: Tensor = _ext.empty(Tensor, context, HOST, self.shape, self.dtype_text, self.itemsize)
+        host = _ext.empty(Tensor, context, HOST, self.shape, self.dtype_text, self.itemsize)
         self._copy_to_host(context, host)
         return host
 
@@ -87,7 +87,7 @@ class Tensor(_ext.Tensor):
         if self.device_id != HOST:
             raise TypeError(f"the elements are on {self.device}; say .to(\"numpy\") to copy "
                             "them to the host")
-        array = np.ndarray(self.shape, self.dtype, self)
+        array = np.ndarray(self.shape, self.dtype, self)  # type: ignore[arg-type]
         if dtype is not None and np.dtype(dtype) != array.dtype:
             if copy is False:
                 raise ValueError(f"{self.dtype} as {dtype} needs a copy")

@@ -68,7 +68,7 @@ class _Source:
     def __init__(self, metadata: Any, store: Any) -> None:
         self.metadata, self.store = metadata, store
         self._lock = threading.Lock()
-        self._opened: tuple[Any, Any] | None = None
+        self._opened: tuple[Any, tuple[_ext.Node, Any]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {"metadata": self.metadata, "store": self.store}
@@ -153,7 +153,8 @@ class Pipeline(BatchedCodecPipeline):
     def from_array_metadata_and_store(cls, array_metadata: Any, store: Any) -> Pipeline:
         with warnings.catch_warnings():  # given once already, for the metadata
             warnings.simplefilter("ignore")
-            self = cls.from_codecs(tuple(create_codec_pipeline(array_metadata)))
+            codecs: Any = create_codec_pipeline(array_metadata)
+            self = cls.from_codecs(tuple(codecs))
         return self._with_source(_Source(array_metadata, store))
 
     def _with_source(self, source: _Source | None) -> Pipeline:
