@@ -255,6 +255,105 @@ static void absent_blocks_read_as_nodata(void **state) {
     }
 }
 
+/* Chunks whose codecs kernels know go up as they are stored, short strips too; the
+ * others are refused where strict asks for it: of LZMA, here, no byte is looked at. */
+static void kernels_decode_what_they_know(void **state) {
+    (void)state;
+    static const struct {
+        unsigned compression;
+        hr_status status;
+    } cases[] = {{1, HR_OK}, {50000, HR_OK}, {34925, HR_ERR_STRICT}};
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
+        tiff_spec s = {.width = 40,
+                       .height = 30,
+                       .bits = 16,
+                       .compression = cases[i / 2].compression,
+                       .is_tiled = i % 2 == 1,
+                       .block_width = 16,
+                       .block_height = 16};
+        uint8_t *image = make_image(&s);
+        uint8_t *out = calloc(40 * 30, 2);
+        tiff_file f;
+        hr_node_info info;
+        tiff_start(&f, true, false);
+        tiff_add(&f, &s, image);
+        put(world.store, "x.tif", f.bytes, f.nbytes);
+        hr_node *node = open_array("x.tif", &info);
+        hr_request r = HR_REQUEST_INIT;
+        r.array = node;
+        r.dst = (hr_tensor){.data = out,
+                            .device = {.type = HR_DEVICE_SIMT},
+                            .dtype = info.dtype,
+                            .ndim = 2,
+                            .shape = info.shape};
+        hr_read_options o = HR_READ_OPTIONS_INIT;
+        o.strict = 1;
+        hr_batch *b = NULL;
+        assert_int_equal(hr_read_submit(world.context, &r, 1, NULL, &o, &b, NULL), HR_OK);
+        assert_int_equal(hr_batch_wait(b, -1, NULL), cases[i / 2].status);
+        if (cases[i / 2].status == HR_OK) {
+            assert_memory_equal(out, image, 40 * 30 * 2);
+        }
+        hr_batch_unref(b);
+        hr_node_unref(node);
+        tiff_free(&f);
+        free(out);
+        free(image);
+    }
+}
+
+/* A block that is cut off or damaged is nobody's error but of those who need it. */
+static void bad_blocks_do_not_disturb_others(void **state) {
+    (void)state;
+    tiff_spec s = {.width = 32,
+                   .height = 16,
+                   .bits = 8,
+                   .is_tiled = true,
+                   .block_width = 16,
+                   .block_height = 16,
+                   .compression = 5};
+    uint8_t *image = make_image(&s);
+    tiff_file f;
+    hr_node_info info;
+    tiff_start(&f, false, false);
+    tiff_add(&f, &s, image);
+    size_t sizes = (size_t)tiff_get(&f, tiff_value_at(&f, 325), 4);
+    for (int i = 0; i < 3; i++) {
+        static const uint32_t wrong[] = {5, 0x7FFFFFFF, 1 << 20};
+        tiff_put(&f, sizes + 4, 4, wrong[i]);
+        put(world.store, "x.tif", f.bytes, f.nbytes);
+        hr_node *node = open_array("x.tif", &info);
+        hr_request r[2];
+        uint8_t out[2][256];
+        hr_axis axes[2][2];
+        static const int64_t shape[] = {16, 16};
+        for (int k = 0; k < 2; k++) {
+            axes[k][0] = (hr_axis){.kind = HR_AXIS_SLICE, .stop = 16};
+            axes[k][1] =
+                (hr_axis){.kind = HR_AXIS_SLICE, .start = 16 * k, .stop = 16 * k + 16};
+            r[k] = HR_REQUEST_INIT;
+            r[k].array = node;
+            r[k].selection =
+                (hr_selection){.kind = HR_SELECT_AXES, .naxes = 2, .axes = axes[k]};
+            r[k].dst = (hr_tensor){
+                .data = out[k], .dtype = info.dtype, .ndim = 2, .shape = shape};
+        }
+        hr_batch *b = NULL;
+        hr_error err = HR_ERROR_INIT;
+        assert_int_equal(hr_read_submit(world.context, r, 2, NULL, NULL, &b, &err),
+                         HR_OK);
+        assert_int_equal(hr_batch_wait(b, -1, &err), HR_ERR_DATA);
+        assert_int_equal(hr_batch_error(b, 0, &err), HR_OK);
+        assert_int_equal(hr_batch_error(b, 1, &err), HR_ERR_DATA);
+        assert_string_equal(err.key, "x.tif");
+        assert_memory_equal(out[0] + 32, image + 64, 16);
+        hr_batch_unref(b);
+        hr_node_unref(node);
+    }
+    tiff_free(&f);
+    free(image);
+}
+
 static void other_directories_are_opened_by_fragment(void **state) {
     (void)state;
     tiff_file f;
@@ -304,6 +403,8 @@ int main(void) {
         cmocka_unit_test(blocks_without_sizes_are_found),
         cmocka_unit_test(more_blocks_than_a_page_of_the_tables_are_found),
         cmocka_unit_test(absent_blocks_read_as_nodata),
+        cmocka_unit_test(kernels_decode_what_they_know),
+        cmocka_unit_test(bad_blocks_do_not_disturb_others),
         cmocka_unit_test(other_directories_are_opened_by_fragment),
     };
     return cmocka_run_group_tests(tests, open_world, close_world);
