@@ -3,8 +3,8 @@
 usage: make_seeds.py DIRECTORY [CORPUS]
 
 Writes DIRECTORY/<target>/ and DIRECTORY/<target>.txt, which lists the files there:
-metadata of the corpus's Zarr arrays, chunks of the arrays in fuzz_chunk_device.c written by
-numcodecs, and bytes for fuzz_store_device.
+metadata of the corpus's Zarr arrays, its small TIFF files, chunks of the arrays in
+fuzz_chunk_device.c written by numcodecs, and bytes for fuzz_store_device.
 """
 
 import pathlib
@@ -39,6 +39,19 @@ def documents(corpus):
     return sorted(seen)[::4] or [b"\x00{}"]
 
 
+def tiffs(corpus):
+    """Small ones, and a plain one where there is no corpus."""
+    found = [path for folder in ("tiff", "bad/tiff") if corpus
+             for path in sorted((corpus / folder).rglob("*"))
+             if path.is_file() and path.stat().st_size <= MOST_NBYTES]
+    entries = [(256, 1, 4), (257, 1, 4), (258, 1, 8), (273, 1, 0), (279, 1, 16)]
+    plain = b"II*\0\x08\0\0\0" + len(entries).to_bytes(2, "little")
+    for tag, count, value in entries:
+        plain += b"".join([tag.to_bytes(2, "little"), b"\x04\0", count.to_bytes(4, "little"),
+                           value.to_bytes(4, "little")])
+    return [path.read_bytes() for path in found[::4]] or [plain + bytes(4)]
+
+
 def chunks():
     """One for each array, in its order there; what is not compressed is any bytes."""
     rng = np.random.default_rng(1)
@@ -66,5 +79,6 @@ if __name__ == "__main__":
     where = pathlib.Path(sys.argv[1])
     write(where, "fuzz_zarr_metadata",
           documents(pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else None))
+    write(where, "fuzz_tiff", tiffs(pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else None))
     write(where, "fuzz_chunk_device", chunks())
     write(where, "fuzz_store_device", stores())

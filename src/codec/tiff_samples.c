@@ -11,6 +11,7 @@
 
 typedef struct config {
     unsigned bits; /* of a sample */
+    uint64_t sign; /* the highest of them, where samples have a sign */
     bool is_big_endian;
     size_t row, row_nbytes; /* samples, and bytes that hold them */
 } config;
@@ -38,12 +39,9 @@ static uint64_t load(const uint8_t *p, size_t nbytes, bool is_big_endian) {
 
 static void unpack_integers(const config *c, const hr_dtype *to, uint8_t *dst,
                             const uint8_t *row) {
-    unsigned spare = 64 - c->bits;
     for (size_t i = 0; i < c->row; i++) {
         uint64_t value = take_bits(row, i * c->bits, c->bits);
-        if (to->kind == HR_KIND_INT) {
-            value = (uint64_t)((int64_t)(value << spare) >> spare);
-        }
+        value = (value ^ c->sign) - c->sign;
         memcpy(dst + i * to->itemsize, &value, to->itemsize);
     }
 }
@@ -149,6 +147,9 @@ static hr_status parse(hr__codec_parse *p, hr_error *err) {
     *c = (config){.bits = (unsigned)bits,
                   .row = (size_t)row,
                   .row_nbytes = nbits / 8 + (nbits % 8 != 0)};
+    if (decoded->dtype.kind == HR_KIND_INT) {
+        c->sign = UINT64_C(1) << (bits - 1);
+    }
     c->is_big_endian = hr__json_is(hr__json_get(p->config, "endian"), "big");
     if (!hr__mul_u64(decoded->nelems / (uint64_t)row, c->row_nbytes, &nbytes)) {
         return hr__fail(err, HR_ERR_OVERFLOW, "samples of %lld bits", (long long)bits);

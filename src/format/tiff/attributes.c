@@ -14,7 +14,7 @@ json_object *hr__tiff_json_text(const char *bytes, uint64_t nbytes) {
     if (hr__is_utf8((const uint8_t *)bytes, n)) {
         return json_object_new_string_len(bytes, (int)n);
     }
-    char *text = malloc(2 * n);
+    char *text = malloc(2 * n + 1);
     size_t made = 0;
     if (text == NULL) {
         return NULL;
@@ -106,15 +106,15 @@ static hr_status fill(hr__tiff_file *file, const hr__tiff_ifd *ifd,
                       const hr__tiff_layout *layout, json_object *attributes,
                       hr_error *err) {
     static const struct {
-        hr__tiff_tag tag;
         const char *name;
+        hr__tiff_tag tag;
         bool is_text;
     } shown[] = {
-        {HR__TIFF_EXTRA_SAMPLES, "extra_samples", false},
-        {HR__TIFF_COLOR_MAP, "color_map", false},
-        {HR__TIFF_DESCRIPTION, "description", true},
-        {HR__TIFF_SOFTWARE, "software", true},
-        {HR__TIFF_DATE_TIME, "date_time", true},
+        {"extra_samples", HR__TIFF_EXTRA_SAMPLES, false},
+        {"color_map", HR__TIFF_COLOR_MAP, false},
+        {"description", HR__TIFF_DESCRIPTION, true},
+        {"software", HR__TIFF_SOFTWARE, true},
+        {"date_time", HR__TIFF_DATE_TIME, true},
     };
     uint64_t orientation = 1;
     bool is_rgb = layout->compression == HR__TIFF_JPEG && /* its chroma is undone */

@@ -142,9 +142,9 @@ typedef enum hr__tiff_compression_kind {
 } hr__tiff_compression_kind;
 
 typedef struct hr__tiff_compression {
-    uint32_t id;
     const char *name;  /* as specifications and manuals have it */
     const char *codec; /* NULL: none is needed */
+    uint32_t id;
     hr__tiff_compression_kind kind;
 } hr__tiff_compression;
 
