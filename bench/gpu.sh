@@ -37,10 +37,15 @@ if [ -f "$pack/make_data.py" ]; then # writes era, cells, label
     if [ -f "$pack/nvcomp/libnvcomp.so" ]; then peer=(--nvcomp "$pack/nvcomp/libnvcomp.so"); fi
     LINES_OF_LOG=2 step fields python3 "$pack/make_data.py" "$out/fields" 512
     for field in "$out"/fields/*.npy; do
-        LINES_OF_LOG=200 step "bench_lz4_$(basename "$field" .npy)" \
+        name=$(basename "$field" .npy)
+        LINES_OF_LOG=200 step "bench_lz4_$name" \
             "$pack/bin/bench_lz4" "$field" --teams all ${peer[@]+"${peer[@]}"}
+        for codec in snappy blosclz; do
+            LINES_OF_LOG=30 step "bench_${codec}_$name" "$pack/bin/bench_$codec" "$field"
+        done
     done
 fi
+LINES_OF_LOG=2 step launches "$pack/bin/bench_launch" cuda
 step kern_blosc "$pack/bin/kern_blosc" cuda --levels 10
 LINES_OF_LOG=12 step kern_mutants timeout 150 "$pack/bin/kern_mutants" cuda \
     --mutants "${CHUNK_MUTANTS:-1000000}"
@@ -61,7 +66,7 @@ if python3 -c 'import zarr, numcodecs' 2>/dev/null; then
     # The same chunks, in the GPU's memory already.
     LINES_OF_LOG=20 step kern_chunks "$pack/bin/kern_chunks" cuda "$out/arrays/blosc-lz4.zarr"
 fi
-# Small sets, each in the time that its tool leaves it: at most 190 s in all.
+# Small sets, each in the time that its tool leaves it: at most 250 s in all.
 sanitizer() { # sanitizer TOOL SECONDS PROGRAM ARGUMENT…
     local tool=$1 limit=$2 program=$3
     shift 3
@@ -73,7 +78,11 @@ for tool in memcheck racecheck initcheck synccheck; do
     sanitizer "$tool" 10 kern_store --cases 10
     # Racecheck does not follow bar.arrive where readers free a buffer, which the last three
     # teams do (see bench/NOTES.md).
-    sanitizer "$tool" 10 kern_lz4 --drawn 4 --mutants 4 $([ $tool != racecheck ] || echo --teams 6)
+    turns=$([ $tool != racecheck ] || echo --teams 6)
+    sanitizer "$tool" 10 kern_lz4 --drawn 4 --mutants 4 $turns
+    for codec in snappy blosclz; do
+        sanitizer "$tool" 8 "kern_$codec" --small 1 --mutants 4 $turns
+    done
     sanitizer "$tool" 10 kern_filters --cases 10
 done
 sanitizer memcheck 15 kern_mutants --mutants 500 --batch 256 --largest 4096

@@ -9,7 +9,7 @@ rm -rf "$out"
 mkdir -p "$out/bin" "$out/lib"
 cp "$build/cli/headrace" "$build/tests/test_api_read" "$out/bin/"
 find "$build/tests/kern" -maxdepth 1 -type f -executable -exec cp {} "$out/bin/" \;
-cp "$build/bench/gpu/bench_lz4" "$out/bin/"
+find "$build/bench/gpu" -maxdepth 1 -type f -executable -exec cp {} "$out/bin/" \;
 fields=$(dirname "$0")/../../shared/bench/make_data.py
 if [ -f "$fields" ]; then cp "$fields" "$out/"; fi
 # A peer of the kernel benches: NVCOMP=…/libnvcomp.so.6 takes it along.

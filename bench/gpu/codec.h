@@ -10,10 +10,11 @@
 
 typedef struct bench_codec {
     hr__kernel kernel;
-    const char *nvcomp; /* its name in nvCOMP's functions */
+    const char *nvcomp; /* its name in nvCOMP's functions, or NULL */
     /* The most bytes that `nbytes` become. */
     uint32_t (*bound)(uint32_t nbytes);
-    /* Of the stream in `dst`, which has room for so many; any thread. */
+    /* Of the stream in `dst`, which has room for so many, or 0: leave the block out. Any
+     * thread. */
     uint32_t (*compress)(const uint8_t *src, uint32_t nbytes, uint8_t *dst,
                          uint32_t bound);
     uint32_t (*choose_team)(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,

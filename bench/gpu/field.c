@@ -101,6 +101,21 @@ static void compress_all(const work *all) {
     }
 }
 
+/* Leave out blocks that have no stream. */
+static void drop_empty(field_blocks *b, uint8_t *room, uint32_t bound) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < b->nblocks; i++) {
+        if (b->nbytes[i] == 0) {
+            continue;
+        }
+        memmove(b->raw + (uint64_t)n * b->block_nbytes,
+                b->raw + (uint64_t)i * b->block_nbytes, b->block_nbytes);
+        memmove(room + (uint64_t)n * bound, room + (uint64_t)i * bound, b->nbytes[i]);
+        b->nbytes[n++] = b->nbytes[i];
+    }
+    b->nblocks = n;
+}
+
 field_blocks field_compress(const field *f, uint32_t block_nbytes, bool is_shuffled,
                             uint32_t shift) {
     field_blocks b = {.nblocks = (uint32_t)(f->nbytes / block_nbytes),
@@ -112,11 +127,12 @@ field_blocks field_compress(const field *f, uint32_t block_nbytes, bool is_shuff
     work all = {.field = f, .blocks = &b, .is_shuffled = is_shuffled, .bound = bound};
     all.room = must(malloc((uint64_t)b.nblocks * bound));
     compress_all(&all);
+    drop_empty(&b, all.room, bound);
     for (uint32_t i = 0; i < b.nblocks; i++) {
         b.at[i] = b.streams_nbytes + shift;
         b.streams_nbytes += (shift + b.nbytes[i] + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     }
-    b.streams = must(calloc(1, b.streams_nbytes));
+    b.streams = must(calloc(1, b.streams_nbytes + 1));
     for (uint32_t i = 0; i < b.nblocks; i++) {
         memcpy(b.streams + b.at[i], all.room + (uint64_t)i * bound, b.nbytes[i]);
     }

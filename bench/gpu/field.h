@@ -24,8 +24,8 @@ typedef struct field_blocks {
     uint32_t *nbytes;
 } field_blocks;
 
-/* Whole blocks only; by the codec of codec.h, on all cores. shift: streams begin so
- * many bytes behind an aligned place. */
+/* Whole blocks only, of those that compress; by the codec of codec.h, on all cores.
+ * shift: streams begin so many bytes behind an aligned place. */
 field_blocks field_compress(const field *f, uint32_t block_nbytes, bool is_shuffled,
                             uint32_t shift);
 void field_blocks_free(field_blocks *b);

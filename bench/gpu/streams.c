@@ -1,11 +1,11 @@
 /* How fast streams of a codec are decoded on the device. SPDX-License-Identifier: Apache-2.0
  *
- * usage: bench_lz4|bench_deflate FIELD.npy [--device cuda|simt] [--mib N] [--block KIB]
- * [--shift N]
- *                  [--teams all] [--nvcomp libnvcomp.so]
+ * usage: bench_CODEC FIELD.npy [--device cuda|simt] [--mib N] [--block KIB] [--shift N]
+ *                    [--teams all|NAME] [--nvcomp libnvcomp.so]
  *
- * Blocks of 64 KiB to 4 MiB of the field, plain and byte-shuffled, each compressed;
- * GB/s of output, the median of five runs after one. Every byte is compared each time.
+ * Blocks of 64 KiB to 4 MiB, or of --block, of the field, plain and byte-shuffled, each
+ * compressed; GB/s of output, the median of five runs after one. Every byte is compared
+ * each time.
  * --shift: sources and outputs so many bytes off alignment. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,9 +23,8 @@
 #define NRUNS 5
 
 typedef struct options {
-    const char *path, *device, *nvcomp;
+    const char *path, *device, *teams, *nvcomp;
     uint64_t mib, block_kib, shift;
-    bool all_teams;
 } options;
 
 /* Streams on the device. */
@@ -145,7 +144,14 @@ static void measure_team(bench *b, uint32_t team, const char *name) {
     report(b, name, times + 1, is_right);
 }
 
-static void measure_teams(bench *b, bool all) {
+static bool team_is_wanted(const hr__team *team, const char *wanted, bool is_chosen) {
+    return wanted == NULL
+               ? is_chosen
+               : strcmp(wanted, "all") == 0 || strstr(team->symbol, wanted) != NULL;
+}
+
+/* wanted: "all", a part of their names, or NULL for the one that reads take. */
+static void measure_teams(bench *b, const char *wanted) {
     const hr__lz_machine machine = {b->runner->device->nmultiprocessors,
                                     b->runner->device->block_shared_nbytes};
     uint32_t chosen =
@@ -153,7 +159,7 @@ static void measure_teams(bench *b, bool all) {
     for (uint32_t i = 0; i < HR__NTEAMS; i++) {
         const hr__team *team = &hr__teams[i];
         bool is_chosen = team->team == chosen;
-        if (team->kernel == codec.kernel && (is_chosen || all) &&
+        if (team->kernel == codec.kernel && team_is_wanted(team, wanted, is_chosen) &&
             team->shared_nbytes <= machine.block_shared_nbytes) {
             char name[64];
             (void)snprintf(name, sizeof name, "%s%s", team->symbol + strlen("hr_k_"),
@@ -186,30 +192,41 @@ static void measure_nvcomp(bench *b, const nvcomp *peer) {
     free(dsts);
 }
 
+static void run_blocks(const options *o, runner *r, timer *t, const nvcomp *peer,
+                       const field_blocks *blocks, bool is_shuffled) {
+    bench b = {.runner = r,
+               .timer = t,
+               .blocks = blocks,
+               .is_shuffled = is_shuffled,
+               .shift = o->shift};
+    bench_open(&b);
+    printf("%s %s, %u blocks of %u KiB, %.2f : 1\n", o->path,
+           is_shuffled ? "shuffled" : "plain", blocks->nblocks,
+           blocks->block_nbytes >> 10,
+           (double)(b.output_nbytes - b.shift) / (double)blocks->streams_nbytes);
+    measure_teams(&b, o->teams);
+    if (peer != NULL && o->shift % 4 == 0) { /* all that it takes */
+        measure_nvcomp(&b, peer);
+    }
+    bench_close(&b);
+}
+
 static void run(const options *o, runner *r, timer *t, const field *f,
                 const nvcomp *peer) {
-    static const uint32_t sizes[] = {64 << 10, 256 << 10, 1 << 20, 4 << 20};
-    for (uint32_t i = 0; i < 8; i++) {
-        uint32_t size = sizes[i % 4];
-        bool is_shuffled = i >= 4;
-        if ((o->block_kib != 0 && o->block_kib << 10 != size) || f->nbytes < size) {
+    static const uint64_t usual[] = {64, 256, 1024, 4096};
+    const uint64_t *sizes = o->block_kib != 0 ? &o->block_kib : usual;
+    uint32_t nsizes = o->block_kib != 0 ? 1 : sizeof usual / sizeof *usual;
+    for (uint32_t i = 0; i < 2 * nsizes; i++) {
+        uint64_t nbytes = sizes[i % nsizes] << 10;
+        if (nbytes > f->nbytes) {
             continue;
         }
-        field_blocks blocks = field_compress(f, size, is_shuffled, (uint32_t)o->shift);
-        bench b = {.runner = r,
-                   .timer = t,
-                   .blocks = &blocks,
-                   .is_shuffled = is_shuffled,
-                   .shift = o->shift};
-        bench_open(&b);
-        printf("%s %s, %u blocks of %u KiB, %.2f : 1\n", o->path,
-               is_shuffled ? "shuffled" : "plain", blocks.nblocks, size >> 10,
-               (double)(b.output_nbytes - b.shift) / (double)blocks.streams_nbytes);
-        measure_teams(&b, o->all_teams);
-        if (peer != NULL && o->shift % 4 == 0) { /* all that it takes */
-            measure_nvcomp(&b, peer);
+        bool is_shuffled = i >= nsizes;
+        field_blocks blocks =
+            field_compress(f, (uint32_t)nbytes, is_shuffled, (uint32_t)o->shift);
+        if (blocks.nblocks > 0) {
+            run_blocks(o, r, t, peer, &blocks, is_shuffled);
         }
-        bench_close(&b);
         field_blocks_free(&blocks);
     }
 }
@@ -241,7 +258,7 @@ static options parse(int argc, char **argv) {
         } else if (strcmp(argv[i], "--shift") == 0) {
             o.shift = parse_number(value);
         } else if (strcmp(argv[i], "--teams") == 0) {
-            o.all_teams = strcmp(value, "all") == 0;
+            o.teams = value;
         } else if (strcmp(argv[i], "--nvcomp") == 0) {
             o.nvcomp = value;
         } else {
@@ -263,7 +280,9 @@ int main(int argc, char **argv) {
     timer t;
     runner_open(&r, o.device);
     timer_open(&t, &r);
-    const nvcomp *peer = o.nvcomp == NULL ? NULL : nvcomp_open(o.nvcomp, codec.nvcomp);
+    const nvcomp *peer = o.nvcomp == NULL || codec.nvcomp == NULL
+                             ? NULL
+                             : nvcomp_open(o.nvcomp, codec.nvcomp);
     field f = field_load(o.path, o.mib << 20);
     run(&o, &r, &t, &f, peer);
     free(f.data);

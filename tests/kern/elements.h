@@ -4,6 +4,7 @@
 #define HR_KERN_ELEMENTS_H
 
 #include "kern/decode_batch.h"
+#include "kern/encode.h"
 
 /* A drawn element has at most so many bytes. */
 #define ELEMENT_NBYTES 3010
@@ -16,8 +17,7 @@ typedef struct element_codec {
     /* So many elements of every kind, length and distance: their bytes, in `out`, and how
      * many bytes they make. */
     uint32_t (*draw)(uint64_t *random, uint8_t *out, uint32_t nelements, uint32_t *made);
-    /* What a usual encoder makes; *out is the caller's to free. */
-    uint32_t (*compress)(const uint8_t *raw, uint32_t nbytes, uint8_t **out);
+    encode_function *compress;
     const uint8_t *known_bad; /* a stream for four bytes that is easily taken for good */
     uint32_t known_bad_nbytes;
 } element_codec;

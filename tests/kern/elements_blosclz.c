@@ -1,10 +1,8 @@
 /* BloscLZ's elements, for kern_elements.c. SPDX-License-Identifier: Apache-2.0 */
-#include <blosc.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/blosc_frame.h"
 #include "cuda/kernel_abi.h"
 #include "kern/elements.h"
 #include "kern/random.h"
@@ -117,33 +115,12 @@ static uint32_t draw(uint64_t *r, uint8_t *out, uint32_t nelements, uint32_t *ma
     return n;
 }
 
-/* The stream out of a chunk of one block that is not split. */
-static uint32_t compress(const uint8_t *raw, uint32_t nbytes, uint8_t **out) {
-    uint8_t *chunk = must_malloc((uint64_t)nbytes + BLOSC_MAX_OVERHEAD);
-    int n = blosc_compress_ctx(9, 0, 1, nbytes, raw, chunk,
-                               (size_t)nbytes + BLOSC_MAX_OVERHEAD, "blosclz", nbytes, 1);
-    hr__blosc_frame frame;
-    hr__blosc_block block;
-    hr_error err = HR_ERROR_INIT;
-    uint32_t unclaimed = (uint32_t)n;
-    *out = must_malloc((uint64_t)nbytes + 1);
-    uint32_t made = 0;
-    if (n > 0 && hr__blosc_parse(chunk, (size_t)n, &frame, &err) == HR_OK &&
-        frame.nblocks > 0 &&
-        hr__blosc_block_at(&frame, chunk, 0, &unclaimed, &block, &err) == HR_OK) {
-        made = block.streams[0].nbytes;
-        memcpy(*out, chunk + block.streams[0].offset, made);
-    }
-    free(chunk);
-    return made;
-}
-
 /* Matches do not end a stream. */
 static const uint8_t ends_early[] = {0, 7, 1 << 5, 0};
 
 const element_codec elements = {.kernel = HR__KERNEL_BLOSCLZ,
                                 .decode = decode,
                                 .draw = draw,
-                                .compress = compress,
+                                .compress = encode_blosclz,
                                 .known_bad = ends_early,
                                 .known_bad_nbytes = sizeof ends_early};

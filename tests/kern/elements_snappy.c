@@ -1,5 +1,4 @@
 /* Snappy's elements, for kern_elements.c. SPDX-License-Identifier: Apache-2.0 */
-#include <snappy-c.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,20 +47,6 @@ static uint32_t decode(const decode_case *c, uint32_t *at, uint32_t *made) {
     return code;
 }
 
-/* libsnappy's stream without its size. */
-static uint32_t compress(const uint8_t *raw, uint32_t nbytes, uint8_t **out) {
-    size_t n = snappy_max_compressed_length(nbytes), skip = 1;
-    *out = must_malloc(n);
-    if (snappy_compress((const char *)raw, nbytes, (char *)*out, &n) != SNAPPY_OK) {
-        exit(EXIT_FAILURE);
-    }
-    while (((*out)[skip - 1] & 128) != 0) {
-        skip++;
-    }
-    memmove(*out, *out + skip, n - skip);
-    return (uint32_t)(n - skip);
-}
-
 /* Elements of every kind, length and distance. */
 static uint32_t draw(uint64_t *r, uint8_t *out, uint32_t nelements, uint32_t *made) {
     uint32_t n = 0, m = 0;
@@ -107,6 +92,6 @@ static const uint8_t endless[] = {0xFC, 0xFF, 0xFF, 0xFF, 0xFF, 3 << 2, 1, 2, 3,
 const element_codec elements = {.kernel = HR__KERNEL_SNAPPY,
                                 .decode = decode,
                                 .draw = draw,
-                                .compress = compress,
+                                .compress = encode_snappy,
                                 .known_bad = endless,
                                 .known_bad_nbytes = sizeof endless};

@@ -1,8 +1,10 @@
 /* Kernels of a codec whose streams are rows of elements, against a strict reference.
  * SPDX-License-Identifier: Apache-2.0
  *
- * usage: kern_snappy|kern_blosclz simt|cuda [--seed N] [--mutants N] [--draw N]
- * --draw N: N of the teams for every batch, not all */
+ * usage: kern_snappy|kern_blosclz simt|cuda [--seed N] [--mutants N] [--teams N]
+ *                                  [--draw N] [--small 1]
+ * --teams N: of the teams only the first N; --draw N: of them N for every batch, not all
+ * --small 1: few streams, for tools that slow down */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,14 +60,16 @@ static void add_neighbours(decode_batch *b) {
     }
 }
 
-static void add_compressed(decode_batch *b, uint64_t nmutants) {
-    for (uint64_t i = 0; i < 40 + nmutants && b->nfailures == 0; i++) {
+/* First good streams, then mutants of such. */
+static void add_compressed(decode_batch *b, uint64_t ngood, uint64_t nmutants) {
+    for (uint64_t i = 0; i < ngood + nmutants && b->nfailures == 0; i++) {
         uint64_t *r = &b->random;
         uint32_t nbytes = (uint32_t)random_below(r, i % 8 == 0 ? 80000 : 3000);
-        uint8_t *raw = must_malloc(nbytes), *stream;
+        uint32_t bound = encode_bound(nbytes);
+        uint8_t *raw = must_malloc(nbytes), *stream = must_malloc(bound);
         lz4_fill((uint32_t)(i % LZ4_NKINDS), raw, nbytes, r);
-        uint32_t n = elements.compress(raw, nbytes, &stream);
-        for (uint64_t k = i < 40 ? 0 : random_below(r, 5); k > 0 && n > 0; k--) {
+        uint32_t n = elements.compress(raw, nbytes, stream, bound);
+        for (uint64_t k = i < ngood ? 0 : random_below(r, 5); k > 0 && n > 0; k--) {
             stream[random_below(r, n)] =
                 (uint8_t)(random_below(r, 3) == 0 ? 255 : random_next(r));
             n -= random_below(r, 6) == 0;
@@ -77,18 +81,23 @@ static void add_compressed(decode_batch *b, uint64_t nmutants) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t seed = (uint64_t)time(NULL), nmutants = 300, ndraw = 0;
-    const kern_option options[] = {
-        {"--seed", &seed}, {"--mutants", &nmutants}, {"--draw", &ndraw}, {NULL, NULL}};
+    uint64_t seed = (uint64_t)time(NULL), nmutants = 300, nteams = 0, ndraw = 0,
+             is_small = 0;
+    const kern_option options[] = {{"--seed", &seed},      {"--mutants", &nmutants},
+                                   {"--teams", &nteams},   {"--draw", &ndraw},
+                                   {"--small", &is_small}, {NULL, NULL}};
     const char *device = kern_args(argc, argv, options);
     decode_batch *b = decode_batch_open(device, elements.kernel, seed);
+    b->first = (uint32_t)nteams;
     b->nteams = (uint32_t)ndraw;
-    add_drawn(b, 60);
-    add_neighbours(b);
+    add_drawn(b, is_small ? 4 : 60);
+    if (!is_small) {
+        add_neighbours(b);
+    }
     add(b, elements.known_bad, elements.known_bad_nbytes, 4);
     decode_batch_run(b);
     b->nteams = 2;
-    add_compressed(b, nmutants);
+    add_compressed(b, is_small ? 8 : 40, nmutants);
     decode_batch_run(b);
     return decode_batch_close(b);
 }

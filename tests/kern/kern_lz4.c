@@ -78,6 +78,32 @@ static void add_overlaps(decode_batch *b) {
     }
 }
 
+/* Long sequences, fewer and fewer short ones between them, then more and more; cut off
+ * and damaged among them, too. */
+static void add_long(decode_batch *b) {
+    for (uint32_t offset = 1; offset < 5000; offset = offset * 11 + 1) {
+        lz4_writer w = {0};
+        lz4_write_sequence(&w, offset, offset, 4, &b->random);
+        for (uint32_t k = 0; k < 40; k++) {
+            uint32_t gap = k < 20 ? 20 - k : k - 20;
+            for (uint32_t i = 0; i < gap; i++) {
+                lz4_write_sequence(&w, (i + k) % 4, 1 + (i * 7 + k) % offset, 4 + i * 5,
+                                   &b->random);
+            }
+            lz4_write_sequence(&w, k % 7 == 0 ? 2500 : k % 2, offset, 2100 + 30 * k,
+                               &b->random);
+        }
+        lz4_write_sequence(&w, 5, 0, 0, &b->random);
+        uint32_t n = (uint32_t)random_below(&b->random, w.nbytes);
+        add(b, w.bytes, n, w.produced);
+        uint8_t kept = w.bytes[n];
+        w.bytes[n] = (uint8_t)random_next(&b->random);
+        add(b, w.bytes, w.nbytes, w.produced);
+        w.bytes[n] = kept;
+        add_written(b, &w);
+    }
+}
+
 /* As many parts as can be in as few bytes: more than a tile has room for. */
 static void add_dense(decode_batch *b) {
     for (uint32_t offset = 1; offset <= 6; offset++) {
@@ -240,6 +266,7 @@ static void add_made(decode_batch *b) {
     add_small(b);
     add_lengths(b);
     add_overlaps(b);
+    add_long(b);
     add_dense(b);
     add_strides(b);
     add_drawn(b, 60);
