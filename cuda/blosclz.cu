@@ -19,11 +19,11 @@ struct blosclz_format {
     template <uint32_t LONGEST>
     static __device__ __forceinline__ uint32_t end_slowly(const lz_stretch &s,
                                                           uint32_t at) {
+        static_assert(LONGEST < 9 + 8 * 255, "lz_read_more takes it");
         const uint32_t high = s.bytes[at++] & 31;
-        uint32_t more = 255;
-        for (uint32_t i = 0; more == 255 && i <= LONGEST / 255; i++) {
-            more = at < s.end ? s.bytes[at] : 0;
-            at++;
+        uint32_t unused = 0;
+        if (at <= s.end) {
+            lz_read_more(s, at, unused);
         }
         const bool is_far = at < s.end && high == 31 && s.bytes[at] == 255;
         return at + (is_far ? 3 : 1);
@@ -64,7 +64,7 @@ struct blosclz_format {
                 n += more;
             } while (more == 255 && n <= LONGEST && at < s.end);
             if (n > LONGEST || more == 255) {
-                return LZ_NOT_INSIDE;
+                return n > LONGEST ? LZ_LONG : LZ_NOT_INSIDE;
             }
         }
         q.nmatch = n;

@@ -295,11 +295,11 @@ enum {
  * warps that parse and make output in turns, a p as many again for either; those with an
  * s are better with byte-shuffled data, the others with plain data. */
 #define HR_K_LZ_TEAMS(X)                                                                 \
-    X(w1s, 32, 6192)                                                                     \
-    X(w2, 64, 12284)                                                                     \
-    X(w2s, 64, 12284)                                                                    \
-    X(w4, 128, 24468)                                                                    \
-    X(w4s, 128, 24468)                                                                   \
+    X(w1s, 32, 5168)                                                                     \
+    X(w2, 64, 10236)                                                                     \
+    X(w2s, 64, 10236)                                                                    \
+    X(w4, 128, 20372)                                                                    \
+    X(w4s, 128, 20372)                                                                   \
     X(w8, 256, 48836)                                                                    \
     X(p4s, 256, 48708)                                                                   \
     X(p16, 1024, 210388)                                                                 \

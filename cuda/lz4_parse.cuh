@@ -23,7 +23,7 @@ static __device__ __forceinline__ lz_element lz4_read(const lz_stretch &s, uint3
             n += more;
         } while (more == 255 && n <= LONGEST && at < s.end);
         if (n > LONGEST || more == 255) {
-            return LZ_NOT_INSIDE;
+            return n > LONGEST ? LZ_LONG : LZ_NOT_INSIDE;
         }
     }
     q.literals = at;
@@ -47,7 +47,7 @@ static __device__ __forceinline__ lz_element lz4_read(const lz_stretch &s, uint3
             n += more;
         } while (more == 255 && n <= LONGEST && at < s.end);
         if (n > LONGEST || more == 255 || at > s.end) {
-            return LZ_NOT_INSIDE;
+            return n > LONGEST ? LZ_LONG : LZ_NOT_INSIDE;
         }
     }
     q.nmatch = n;
@@ -60,19 +60,15 @@ static __device__ __forceinline__ lz_element lz4_read(const lz_stretch &s, uint3
 template <uint32_t LONGEST>
 static __device__ __forceinline__ uint32_t lz4_end_slowly(const lz_stretch &s,
                                                           uint32_t at) {
+    static_assert(LONGEST < 15 + 8 * 255, "lz_read_more takes it");
     const uint32_t token = s.bytes[at++];
-    uint32_t n = token >> 4;
-    uint32_t more = n == 15 ? 255 : 0;
-    for (uint32_t i = 0; more == 255 && i <= LONGEST / 255; i++) {
-        more = at < s.end ? s.bytes[at] : 0;
-        at++;
-        n += more;
+    uint32_t n = token >> 4, unused = 0;
+    if (n == 15 && at <= s.end) {
+        lz_read_more(s, at, n);
     }
     at += n + 2;
-    more = (token & 15) == 15 ? 255 : 0;
-    for (uint32_t i = 0; more == 255 && i <= LONGEST / 255; i++) {
-        more = at < s.end ? s.bytes[at] : 0;
-        at++;
+    if ((token & 15) == 15 && at <= s.end) {
+        lz_read_more(s, at, unused);
     }
     return at;
 }
@@ -83,6 +79,7 @@ static __device__ __forceinline__ uint32_t lz4_end_slowly(const lz_stretch &s,
 template <class C>
 static __device__ __forceinline__ void lz4_make_exits(const lz_stretch &s,
                                                       uint16_t *exits, uint32_t segment) {
+    static_assert(C::STRETCH + C::LONGEST < 60000, "ends are 16-bit numbers");
     const uint32_t segment_end = segment + C::SEGMENT;
     uint32_t word[4];
     word[3] = s.bytes[segment_end];
@@ -129,7 +126,7 @@ static __device__ __forceinline__ void lz4_make_exits(const lz_stretch &s,
             }
             HR_UNROLL
             for (uint32_t i = 0; i < 3; i++) {
-                exits[twelve + three + i] = (uint16_t)min(end[i], UINT32_C(0xFFFF));
+                exits[twelve + three + i] = (uint16_t)end[i];
             }
         }
         word[3] = word[0] & 255;

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * All threads of a group write 16 aligned bytes at a time; where they come from is a
- * `source`: byte(k) and chunk(k), the 16 bytes at k of the run. */
+ * `source`: place(k) says where the k-th byte comes from, sum adds places up, byte and
+ * chunk give the byte or the 16 bytes of a place. */
 #ifndef HR_CUDA_LZ_COPY_CUH
 #define HR_CUDA_LZ_COPY_CUH
 
@@ -55,12 +56,21 @@ static __device__ __forceinline__ hr_u128 lz_load_aligned(uint64_t at,
     return v;
 }
 
-struct lz_zeros {
-    __device__ __forceinline__ uint32_t byte(uint32_t) const {
+/* One byte over and over. */
+struct lz_same {
+    uint32_t word;
+
+    __device__ __forceinline__ uint32_t place(uint32_t) const {
         return 0;
     }
+    __device__ __forceinline__ uint32_t sum(uint32_t, uint32_t) const {
+        return 0;
+    }
+    __device__ __forceinline__ uint32_t byte(uint32_t) const {
+        return word & 255;
+    }
     __device__ __forceinline__ hr_u128 chunk(uint32_t) const {
-        return {};
+        return {{word, word, word, word}};
     }
 };
 
@@ -69,11 +79,17 @@ struct lz_straight {
     uint64_t at;
     lz_range range;
 
-    __device__ __forceinline__ uint32_t byte(uint32_t k) const {
-        return lz_load_u8(at + k);
+    __device__ __forceinline__ uint32_t place(uint32_t k) const {
+        return k;
     }
-    __device__ __forceinline__ hr_u128 chunk(uint32_t k) const {
-        return lz_load_u128(at + k, range);
+    __device__ __forceinline__ uint32_t sum(uint32_t place, uint32_t more) const {
+        return place + more;
+    }
+    __device__ __forceinline__ uint32_t byte(uint32_t place) const {
+        return lz_load_u8(at + place);
+    }
+    __device__ __forceinline__ hr_u128 chunk(uint32_t place) const {
+        return lz_load_u128(at + place, range);
     }
 };
 
@@ -84,19 +100,25 @@ struct lz_periodic {
     uint32_t period;
     lz_range range;
 
-    __device__ __forceinline__ uint32_t byte(uint32_t k) const {
-        return lz_load_u8(at + k % period);
+    __device__ __forceinline__ uint32_t place(uint32_t k) const {
+        return k % period;
     }
-    __device__ __forceinline__ hr_u128 chunk(uint32_t k) const {
-        uint32_t phase = k % period;
-        if (phase + 16 <= period) {
-            return lz_load_u128(at + phase, range);
+    __device__ __forceinline__ uint32_t sum(uint32_t place, uint32_t more) const {
+        const uint32_t both = place + more;
+        return both >= period ? both - period : both;
+    }
+    __device__ __forceinline__ uint32_t byte(uint32_t place) const {
+        return lz_load_u8(at + place);
+    }
+    __device__ __forceinline__ hr_u128 chunk(uint32_t place) const {
+        if (place + 16 <= period) {
+            return lz_load_u128(at + place, range);
         }
         hr_u128 v = {};
         HR_UNROLL
         for (uint32_t i = 0; i < 16; i++) {
-            v.word[i / 4] |= lz_load_u8(at + phase) << (i % 4 * 8);
-            phase = phase + 1 == period ? 0 : phase + 1;
+            v.word[i / 4] |= lz_load_u8(at + place) << (i % 4 * 8);
+            place = place + 1 == period ? 0 : place + 1;
         }
         return v;
     }
@@ -107,8 +129,14 @@ struct lz_pattern {
     lz_periodic bytes;
     hr_u128 all;
 
-    __device__ __forceinline__ uint32_t byte(uint32_t k) const {
-        return bytes.byte(k);
+    __device__ __forceinline__ uint32_t place(uint32_t k) const {
+        return bytes.place(k);
+    }
+    __device__ __forceinline__ uint32_t sum(uint32_t place, uint32_t) const {
+        return place;
+    }
+    __device__ __forceinline__ uint32_t byte(uint32_t place) const {
+        return bytes.byte(place);
     }
     __device__ __forceinline__ hr_u128 chunk(uint32_t) const {
         return all;
@@ -126,16 +154,19 @@ static __device__ __forceinline__ void lz_write(const Group &group, uint64_t dst
     const uint32_t head = lz_head(dst, nbytes);
     const uint32_t nchunks = (nbytes - head) / 16, body = head + nchunks * 16;
     if (group.rank < head) {
-        *hr_global<uint8_t>(dst + group.rank) = (uint8_t)source.byte(group.rank);
+        const uint32_t byte = source.byte(source.place(group.rank));
+        *hr_global<uint8_t>(dst + group.rank) = (uint8_t)byte;
     }
+    uint32_t place = source.place(head + group.rank * 16);
+    const uint32_t ahead = source.place(Group::THREADS * 16);
     HR_NO_UNROLL
     for (uint32_t i = group.rank; i < nchunks; i += Group::THREADS) {
-        const uint32_t k = head + i * 16;
-        *hr_global<hr_u128>(dst + k) = source.chunk(k);
+        *hr_global<hr_u128>(dst + head + i * 16) = source.chunk(place);
+        place = source.sum(place, ahead);
     }
     if (group.rank < nbytes - body) {
         const uint32_t k = body + group.rank;
-        *hr_global<uint8_t>(dst + k) = (uint8_t)source.byte(k);
+        *hr_global<uint8_t>(dst + k) = (uint8_t)source.byte(source.place(k));
     }
 }
 
@@ -144,12 +175,17 @@ template <class Group>
 static __device__ __forceinline__ void lz_write_match(const Group &group, uint64_t begin,
                                                       uint64_t dst, uint32_t offset,
                                                       uint32_t nbytes) {
-    const lz_periodic bytes = {dst - offset, offset, {begin, dst}};
-    if (offset <= 16 && 16 % offset == 0 && nbytes >= 16) {
-        const lz_pattern pattern = {bytes, bytes.chunk(lz_head(dst, nbytes))};
+    const lz_range made = {begin, dst};
+    const lz_periodic periodic = {dst - offset, offset, made};
+    if (offset >= nbytes) {
+        const lz_straight straight = {dst - offset, made};
+        lz_write(group, dst, nbytes, straight);
+    } else if (offset <= 16 && 16 % offset == 0 && nbytes >= 16) {
+        const uint32_t first = periodic.place(lz_head(dst, nbytes));
+        const lz_pattern pattern = {periodic, periodic.chunk(first)};
         lz_write(group, dst, nbytes, pattern);
     } else {
-        lz_write(group, dst, nbytes, bytes);
+        lz_write(group, dst, nbytes, periodic);
     }
 }
 

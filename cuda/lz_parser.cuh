@@ -29,7 +29,24 @@ struct lz_sequence {
     uint32_t end;
 };
 
-enum lz_element { LZ_NOT_INSIDE, LZ_SEQUENCE, LZ_LAST };
+/* LZ_LONG: a run that is longer than tiles take; only read_one knows if it is right. */
+enum lz_element { LZ_NOT_INSIDE, LZ_LONG, LZ_SEQUENCE, LZ_LAST };
+
+/* The length bytes at `at` <= s.end, if no more than seven are 255; else `at` stays. */
+static __device__ __forceinline__ void lz_read_more(const lz_stretch &s, uint32_t &at,
+                                                    uint32_t &n) {
+    const uint32_t *w = (const uint32_t *)(s.bytes + (at & ~3U));
+    const uint32_t shift = at % 4 * 8;
+    const uint32_t low = __funnelshift_r(w[0], w[1], shift);
+    const uint32_t high = __funnelshift_r(w[1], w[2], shift);
+    const uint32_t four = low == 0xFFFFFFFF ? high : low;
+    if (four != 0xFFFFFFFF) {
+        const uint32_t nfull = ((uint32_t)__ffs((int)~four) - 1) / 8;
+        const uint32_t nmore = nfull + (low == 0xFFFFFFFF ? 4 : 0);
+        n += nmore * 255 + (four >> (nfull * 8) & 255);
+        at += nmore + 1;
+    }
+}
 
 struct lz_input {
     uint64_t src;
@@ -64,6 +81,9 @@ struct lz_input {
 #define LZ_FARTHEST (UINT32_C(1) << 28)
 
 #define LZ_NO_ENTRY UINT32_C(0xFFFFFFFF)
+
+/* So many sequences are read one by one, at most, to come to the next long one. */
+#define LZ_PATIENCE 16
 
 /* Where the true chain, from s.begin, enters the lane's segment, or LZ_NO_ENTRY, and
  * where it leaves the last segment. Each warp prepares its segments: where chains from
@@ -120,7 +140,7 @@ struct lz_count {
     uint32_t nparts, nbytes;
     uint32_t stop; /* a sequence that the tile cannot take, or LZ_NO_ENTRY */
     int32_t reach; /* bytes needed before the lane's own output */
-    bool is_last;
+    lz_element stop_kind;
 };
 
 /* F: the codec's streams.
@@ -134,15 +154,16 @@ template <class C, class F>
 static __device__ __forceinline__ lz_count lz_count_parts(const lz_stretch &s,
                                                           uint32_t entry,
                                                           uint32_t segment_end) {
-    lz_count c = {0, 0, LZ_NO_ENTRY, 0, false};
+    lz_count c = {0, 0, LZ_NO_ENTRY, 0, LZ_SEQUENCE};
     lz_sequence q;
     for (uint32_t at = entry; at < segment_end; at = q.end) {
         lz_element kind = LZ_NOT_INSIDE;
         if (at < s.end) {
             kind = F::template read<C::LONGEST>(s, at, q);
         }
-        if (kind == LZ_NOT_INSIDE) {
+        if (kind < LZ_SEQUENCE) {
             c.stop = at;
+            c.stop_kind = kind;
             break;
         }
         c.nparts += q.nliterals > 0;
@@ -154,7 +175,7 @@ static __device__ __forceinline__ lz_count lz_count_parts(const lz_stretch &s,
             c.nbytes += q.nmatch;
         }
         if (kind == LZ_LAST) {
-            c.is_last = true;
+            c.stop_kind = LZ_LAST;
             c.stop = q.end;
             break;
         }
@@ -168,8 +189,9 @@ template <class C, class F> class lz_parser {
     /* What the threads of the group tell each other. */
     struct board {
         uint32_t task;
-        uint32_t cut;                  /* the first lane that ends the tile; see parse */
-        uint32_t end, nbytes, is_last; /* of the tile */
+        uint32_t cut;         /* the first lane that ends the tile; see parse */
+        uint32_t end, nbytes; /* of the tile */
+        lz_element stop_kind;
         uint32_t sums[2 * Group::WARPS], index_sums[Group::WARPS];
         uint16_t shortcuts[Group::THREADS];
     };
@@ -179,6 +201,9 @@ template <class C, class F> class lz_parser {
     board *const shared;
 
     bool is_over;
+    /* Sequences to read one by one: since a tile ended at a long one, and as long as
+     * others follow soon. How soon is learned: a tile is dear to end early. */
+    uint32_t nruns, patience;
     uint32_t task, consumed, produced, ring_begin, code;
     uint64_t src, dst;
     uint32_t src_nbytes, dst_nbytes;
@@ -206,6 +231,8 @@ template <class C, class F> class lz_parser {
         dst_nbytes = t->dst_nbytes;
         consumed = produced = ring_begin = code = 0;
         is_over = false;
+        nruns = 0;
+        patience = LZ_PATIENCE;
         if (F::ENDS_ANYWHERE && src_nbytes == 0) {
             finish();
         }
@@ -217,12 +244,8 @@ template <class C, class F> class lz_parser {
         step.task = task;
         step.at = produced;
         step.ring_begin = ring_begin;
-        if (!is_over) {
-            const lz_stretch stretch = stage(buffer);
-            if ((begins_inside(stretch) && parse(buffer, stretch, step)) ||
-                read_one(step)) {
-                return;
-            }
+        if (!is_over && (nruns > 0 ? read_run(step) : read_tile(buffer, step))) {
+            return;
         }
         step.kind = LZ_FINISH;
         step.code = code;
@@ -233,6 +256,21 @@ template <class C, class F> class lz_parser {
     __device__ __forceinline__ void finish() {
         is_over = true;
         code = produced == dst_nbytes ? 0 : HR_K_TOO_SHORT;
+    }
+
+    __device__ __forceinline__ bool read_tile(const lz_buffer &buffer, lz_step &step) {
+        const lz_stretch stretch = stage(buffer);
+        return (begins_inside(stretch) && parse(buffer, stretch, step)) || read_one(step);
+    }
+
+    __device__ __forceinline__ bool read_run(lz_step &step) {
+        const bool is_good = read_one(step);
+        if (produced - step.at > C::LONGEST) {
+            nruns = patience = LZ_PATIENCE;
+        } else if (--nruns == 0) {
+            patience = (patience + 1) / 2;
+        }
+        return is_good;
     }
 
     /* Bring the next stretch of the stream, from the 16 bytes that `consumed` lies in. */
@@ -262,7 +300,7 @@ template <class C, class F> class lz_parser {
     __device__ __forceinline__ bool begins_inside(const lz_stretch &s) const {
         lz_sequence q;
         return s.begin < s.end &&
-               F::template read<C::LONGEST>(s, s.begin, q) != LZ_NOT_INSIDE;
+               F::template read<C::LONGEST>(s, s.begin, q) >= LZ_SEQUENCE;
     }
 
     /* A tile from the stretch; false if not even its first sequence can be taken. */
@@ -297,9 +335,10 @@ template <class C, class F> class lz_parser {
                            shared->index_sums);
         produced += step.nbytes;
         consumed += shared->end - s.begin;
-        if (shared->is_last) {
+        if (shared->stop_kind == LZ_LAST) {
             finish();
         } else {
+            nruns = shared->stop_kind == LZ_LONG ? patience : 0;
             prefetch();
         }
         return true;
@@ -336,7 +375,7 @@ template <class C, class F> class lz_parser {
                           : is_over_full    ? entry
                                             : mine.stop;
             shared->nbytes = is_mine && is_over_full ? before : sums[1];
-            shared->is_last = is_mine && !is_over_full && mine.is_last;
+            shared->stop_kind = is_mine && !is_over_full ? mine.stop_kind : LZ_SEQUENCE;
         }
         return group.rank < cut >> 1 || (is_mine && !is_over_full);
     }

@@ -9,7 +9,7 @@
  * bytes that others have yet to write, and need no order among them.
  *
  * Output is made in windows with a barrier after each; everything before a window is
- * final. Of that, the last bytes also lie in a ring in shared memory.
+ * final. Of that, the last bytes also lie in a ring in shared memory, for teams with one.
  *
  * Positions are 32-bit names of output addresses: their low 16 bits are the address's, so
  * that alignment and place in the ring show, and LZ_REACH bytes before the tile have
@@ -32,12 +32,13 @@ static __device__ __forceinline__ uint32_t lz_position(uint64_t address) {
  *                      shared memory, so that the source has bit 31 set;
  *   part               for one byte over and over: part = its position. */
 #define LZ_LITERAL UINT32_C(0x80000000)
-#define LZ_LITERAL_ADDRESS UINT32_C(0x3FFFF)
 #define LZ_SINGLE_END UINT32_C(0x40000000)
 
-/* 32 positions: where parts start, and how many do before. */
+/* 32 positions. While a tile is built: bit k, a part starts at the k-th. Then: one starts
+ * at the one behind it; and the name of the part of the last position, so that the part
+ * of the k-th lies as many words before it as bits are set from k on. */
 struct alignas(8) lz_word {
-    uint32_t starts, before;
+    uint32_t starts, last;
 };
 
 /* How a codec's tile is laid out; a tile is at most OUTPUT - LZ_ROW bytes of at most
@@ -113,14 +114,15 @@ static __device__ __forceinline__ void lz_index(const Group &group, const lz_til
             sum[0] += (uint32_t)__popc(tile.words[first + i].starts);
         }
     }
-    uint32_t before = 0 - sum[0];
+    uint32_t last = hr_shared_name(tile.parts) - 4 * sum[0];
     group.sum_up(sum, room);
-    before += sum[0];
+    last += 4 * sum[0];
     HR_UNROLL
     for (uint32_t i = 0; i < SHARE; i++) {
         if (first + i < nwords) {
-            tile.words[first + i].before = before;
-            before += (uint32_t)__popc(tile.words[first + i].starts);
+            const uint32_t starts = tile.words[first + i].starts;
+            last += 4 * (uint32_t)__popc(starts);
+            tile.words[first + i] = {starts >> 1, last};
         }
     }
     if (group.rank == 0) { /* never used, but looked up: anything inside shared memory */
@@ -128,14 +130,21 @@ static __device__ __forceinline__ void lz_index(const Group &group, const lz_til
     }
 }
 
-/* Making the output. The ring is the first RING bytes of shared memory. */
+/* Making the output. The ring is the first RING bytes of shared memory: worth it for
+ * teams that have a multiprocessor for themselves; many small ones are better off with
+ * more room and fewer steps. */
 struct lz_output {
     uint8_t *shared;
-    const uint32_t *parts;
-    const lz_word *words; /* [position >> 5] */
-    uint64_t origin;      /* address of position 0 */
-    uint32_t ring_begin;  /* the ring has nothing from before this */
+    uint32_t words;      /* their name, if there were one for position 0 */
+    uint64_t origin;     /* address of position 0 */
+    uint32_t ring_begin; /* the ring has nothing from before this */
 };
+
+static __device__ __forceinline__ hr_pair lz_load_word(const lz_output &o,
+                                                       uint32_t position) {
+    static_assert(sizeof(lz_word) == sizeof(hr_pair), "loaded as such");
+    return hr_load_named_pair(o.words, position >> 5);
+}
 
 template <bool SINGLES>
 static __device__ __forceinline__ uint32_t lz_source(uint32_t part, uint32_t position) {
@@ -153,17 +162,16 @@ template <class C, bool EDGE>
 static __device__ __forceinline__ void lz_first_sources(const lz_output &o,
                                                         uint32_t position, uint32_t end,
                                                         uint32_t (&source)[4]) {
-    const uint32_t last = EDGE ? min(position, end - 1) : position;
-    const lz_word word = o.words[last >> 5];
-    const bool is_past = EDGE && position >= end;
-    const uint32_t starts = is_past ? 0 : word.starts >> (position & 31);
-    const uint32_t below = is_past ? 0xFFFFFFFF : (1U << (position & 31)) - 1;
-    uint32_t index = word.before + (uint32_t)__popc(word.starts & below) + (starts & 1);
-    uint32_t part = o.parts[index];
+    const uint32_t known = EDGE ? min(position, end - 1) : position;
+    const hr_pair word = lz_load_word(o, known);
+    const uint32_t starts = word.low >> (EDGE && position >= end ? 31 : position & 31);
+    uint32_t name = word.high - 4 * (uint32_t)__popc(starts);
+    uint32_t part = hr_load_named(name);
     HR_UNROLL
     for (uint32_t i = 0; i < 4; i++) {
-        if (i > 0 && (starts >> i & 1) != 0) {
-            part = o.parts[++index];
+        if (i > 0 && (starts >> (i - 1) & 1) != 0) {
+            name += 4;
+            part = hr_load_named(name);
         }
         source[i] =
             lz_source<C::SINGLES>(part, EDGE ? min(position + i, end - 1) : position + i);
@@ -175,21 +183,16 @@ static __device__ __forceinline__ void lz_first_sources(const lz_output &o,
 template <class C>
 static __device__ __forceinline__ void lz_step_back(const lz_output &o, uint32_t window,
                                                     uint32_t (&source)[4]) {
-    uint32_t at[4], part[4];
-    lz_word word[4];
+    uint32_t name[4], at[4];
     HR_UNROLL
     for (uint32_t i = 0; i < 4; i++) {
         at[i] = lz_is_open(source[i], window) ? source[i] : window;
-        word[i] = o.words[at[i] >> 5];
+        const hr_pair word = lz_load_word(o, at[i]);
+        name[i] = word.high - 4 * (uint32_t)__popc(word.low >> (at[i] & 31));
     }
     HR_UNROLL
     for (uint32_t i = 0; i < 4; i++) {
-        const uint32_t up_to = 0xFFFFFFFF >> (~at[i] & 31);
-        part[i] = o.parts[word[i].before + (uint32_t)__popc(word[i].starts & up_to)];
-    }
-    HR_UNROLL
-    for (uint32_t i = 0; i < 4; i++) {
-        const uint32_t next = lz_source<C::SINGLES>(part[i], source[i]);
+        const uint32_t next = lz_source<C::SINGLES>(hr_load_named(name[i]), source[i]);
         source[i] = lz_is_open(source[i], window) ? next : source[i];
     }
 }
@@ -209,21 +212,18 @@ template <class C>
 static __device__ __forceinline__ uint32_t lz_load_sources(const lz_output &o,
                                                            const uint32_t (&source)[4],
                                                            uint32_t ring_begin) {
-    uint32_t near[4], far[4];
+    uint32_t byte[4];
     HR_UNROLL
     for (uint32_t i = 0; i < 4; i++) {
-        const uint32_t mask =
-            (int32_t)source[i] < 0 ? LZ_LITERAL_ADDRESS : (uint32_t)C::RING - 1;
-        const bool is_far = source[i] < ring_begin;
-        near[i] = hr_load_shared_u8_if(o.shared, source[i] & mask, !is_far);
-        far[i] = hr_load_u8_if(o.origin + source[i], is_far);
+        const bool is_literal = (int32_t)source[i] < 0;
+        const uint32_t near = is_literal    ? source[i] - LZ_LITERAL
+                              : C::RING > 0 ? source[i] & (C::RING - 1)
+                                            : 0;
+        const bool is_far = C::RING > 0 ? source[i] < ring_begin : !is_literal;
+        byte[i] = hr_load_u8_of(o.shared, near, o.origin + source[i], is_far);
     }
-    HR_UNROLL
-    for (uint32_t i = 0; i < 4; i++) {
-        near[i] = source[i] < ring_begin ? far[i] : near[i];
-    }
-    return __byte_perm(__byte_perm(near[0], near[1], 0x0040),
-                       __byte_perm(near[2], near[3], 0x0040), 0x5410);
+    return __byte_perm(__byte_perm(byte[0], byte[1], 0x0040),
+                       __byte_perm(byte[2], byte[3], 0x0040), 0x5410);
 }
 
 /* A warp makes LZ_ROW bytes, or those of them in [begin, end). Everything before `window`
@@ -240,15 +240,19 @@ lz_make_row(const lz_output &o, uint32_t lane, uint32_t row, uint32_t window,
     }
     uint32_t bytes = lz_load_sources<C>(o, source, ring_begin);
     const uint64_t address = o.origin + position;
-    uint8_t *ring = o.shared + (position & (C::RING - 1));
+    uint8_t *ring = o.shared + (C::RING > 0 ? position & (C::RING - 1) : 0);
     if (!EDGE || (position >= begin && position + 4 <= end)) {
-        *(uint32_t *)ring = bytes;
+        if (C::RING > 0) {
+            *(uint32_t *)ring = bytes;
+        }
         *hr_global<uint32_t>(address) = bytes;
     } else {
         HR_NO_UNROLL
         for (uint32_t i = 0; i < 4; i++, bytes >>= 8) {
             if (position + i >= begin && position + i < end) {
-                ring[i] = (uint8_t)bytes;
+                if (C::RING > 0) {
+                    ring[i] = (uint8_t)bytes;
+                }
                 *hr_global<uint8_t>(address + i) = (uint8_t)bytes;
             }
         }
@@ -261,24 +265,22 @@ static __device__ __forceinline__ void
 lz_make_tile(const Group &group, const lz_output &o, uint32_t begin, uint32_t end) {
     static_assert((C::RING & (C::RING - 1)) == 0 && C::RING <= 65536, "of positions");
     static_assert(C::WINDOW % (LZ_ROW * Group::WARPS) == 0, "a share for every warp");
-    static_assert(C::WINDOW <= C::RING && (C::WINDOW & (C::WINDOW - 1)) == 0, "");
+    static_assert((C::WINDOW & (C::WINDOW - 1)) == 0, "a multiple is where bits are 0");
+    static_assert(C::RING == 0 || C::WINDOW <= C::RING, "what is made at a time stays");
     HR_NO_UNROLL
-    for (uint32_t window = begin; window < end;) {
-        const uint32_t window_end = min((window & ~(C::WINDOW - 1)) + C::WINDOW, end);
-        const uint32_t ring_begin = max(window_end - C::RING, o.ring_begin);
+    for (uint32_t base = begin & ~(C::WINDOW - 1); base < end; base += C::WINDOW) {
+        const uint32_t window = max(base, begin);
+        const uint32_t ring_begin = max(base + C::WINDOW - C::RING, o.ring_begin);
         HR_NO_UNROLL
-        for (uint32_t row = lz_base(window) + group.warp * LZ_ROW; row < window_end;
-             row += Group::WARPS * LZ_ROW) {
-            if (row >= window && row + LZ_ROW <= window_end) {
-                lz_make_row<C, false>(o, group.lane, row, window, window, window_end,
-                                      ring_begin);
-            } else {
-                lz_make_row<C, true>(o, group.lane, row, window, window, window_end,
-                                     ring_begin);
+        for (uint32_t k = 0; k < C::WINDOW; k += Group::WARPS * LZ_ROW) {
+            const uint32_t row = base + k + group.warp * LZ_ROW;
+            if (row >= begin && row + LZ_ROW <= end) {
+                lz_make_row<C, false>(o, group.lane, row, window, begin, end, ring_begin);
+            } else if (row + LZ_ROW > begin && row < end) {
+                lz_make_row<C, true>(o, group.lane, row, window, begin, end, ring_begin);
             }
         }
         group.sync();
-        window = window_end;
     }
 }
 

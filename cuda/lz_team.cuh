@@ -110,19 +110,24 @@ lz_execute(const typename C::Makers &group, const hr_k_decode &p, uint8_t *share
     if (s.kind == LZ_TILE) {
         const uint32_t begin = lz_position(to);
         const uint32_t first_word = lz_base(begin) >> 5; /* words are found by position */
-        const lz_output o = {shared, buffer.parts, buffer.words - first_word, to - begin,
+        const uint32_t words =
+            hr_shared_name(buffer.words) - first_word * (uint32_t)sizeof(lz_word);
+        const lz_output o = {shared, words, to - begin,
                              begin - min(s.at - s.ring_begin, begin)};
         lz_make_tile<C>(group, o, begin, begin + s.nbytes);
     } else if (s.kind == LZ_COPY) {
-        const lz_straight literals = {s.literals, {s.literals, s.literals + s.nliterals}};
-        lz_write(group, to, s.nliterals, literals);
-        group.sync();
+        if (s.nliterals > 0) {
+            const lz_range range = {s.literals, s.literals + s.nliterals};
+            const lz_straight literals = {s.literals, range};
+            lz_write(group, to, s.nliterals, literals);
+            group.sync();
+        }
         if (s.nmatch > 0) {
             lz_write_match(group, dst, to + s.nliterals, s.offset, s.nmatch);
             group.sync();
         }
     } else if (s.code != 0) {
-        lz_write(group, to, task->dst_nbytes - s.at, lz_zeros());
+        lz_write(group, to, task->dst_nbytes - s.at, lz_same{0});
         if (group.rank == 0) {
             hr_atomic_max(hr_global<uint64_t>(p.status) + task->status_index,
                           (uint64_t)s.code << 32 | s.where);

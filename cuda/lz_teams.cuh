@@ -6,11 +6,11 @@
 
 /* Teams: warps to parse and make, segment, window, ring, parts, output, singles, blocks.
  * Those with an s are for data with long ways to follow, as byte-shuffled data is. */
-typedef lz_team<1, 0, 36, 128, 1024, 512, 6144, true, 32> lz_team_w1s;
-typedef lz_team<2, 0, 36, 256, 2048, 1024, 12288, false, 16> lz_team_w2;
-typedef lz_team<2, 0, 36, 256, 2048, 1024, 12288, true, 16> lz_team_w2s;
-typedef lz_team<4, 0, 36, 1024, 4096, 2048, 24576, false, 9> lz_team_w4;
-typedef lz_team<4, 0, 36, 512, 4096, 2048, 24576, true, 9> lz_team_w4s;
+typedef lz_team<1, 0, 36, 128, 0, 512, 6144, true, 32> lz_team_w1s;
+typedef lz_team<2, 0, 36, 256, 0, 1024, 12288, false, 16> lz_team_w2;
+typedef lz_team<2, 0, 36, 256, 0, 1024, 12288, true, 16> lz_team_w2s;
+typedef lz_team<4, 0, 36, 1024, 0, 2048, 24576, false, 9> lz_team_w4;
+typedef lz_team<4, 0, 36, 512, 0, 2048, 24576, true, 9> lz_team_w4s;
 typedef lz_team<8, 0, 36, 2048, 8192, 4096, 49152, false, 4> lz_team_w8;
 typedef lz_team<4, 4, 36, 512, 8192, 2048, 24576, true, 4> lz_team_p4s;
 typedef lz_team<16, 16, 36, 4096, 65536, 8192, 65536, false, 1> lz_team_p16;

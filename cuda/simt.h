@@ -15,6 +15,11 @@ struct alignas(16) hr_u128 {
     uint32_t word[4];
 };
 
+/* Eight that do. */
+struct alignas(8) hr_pair {
+    uint32_t low, high;
+};
+
 #ifdef __CUDACC__
 
 /* What a multiprocessor can hold. */
@@ -97,26 +102,37 @@ static __device__ __forceinline__ uint64_t hr_atomic_max(uint64_t *at, uint64_t 
     return atomicMax((unsigned long long *)at, (unsigned long long)value);
 }
 
-/* A byte, loaded only if wanted, else anything: no branch, and no access that would race
- * with somebody's writes. at: of the block's dynamic shared memory. */
-static __device__ __forceinline__ uint32_t hr_load_u8_if(uint64_t address, bool wanted) {
-    uint32_t byte;
-    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.u8 %0, [%1]; }"
-                 : "=r"(byte)
-                 : "l"(address), "r"((uint32_t)wanted)
-                 : "memory");
-    return byte;
+/* A 32-bit name of a place in the block's shared memory, and loads by it. */
+static __device__ __forceinline__ uint32_t hr_shared_name(const void *place) {
+    return (uint32_t)__cvta_generic_to_shared(place);
 }
-static __device__ __forceinline__ uint32_t hr_load_shared_u8_if(const uint8_t *shared,
-                                                                uint32_t at,
-                                                                bool wanted) {
-    uint32_t byte;
-    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.shared.u8 %0, [%1]; }"
-                 : "=r"(byte)
-                 : "r"((uint32_t)__cvta_generic_to_shared(shared) + at),
-                   "r"((uint32_t)wanted)
+static __device__ __forceinline__ uint32_t hr_load_named(uint32_t name) {
+    uint32_t word;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(name) : "memory");
+    return word;
+}
+/* The index-th pair behind a name. (The compiler would take an instruction more.) */
+static __device__ __forceinline__ hr_pair hr_load_named_pair(uint32_t name,
+                                                             uint32_t index) {
+    hr_pair pair;
+    asm volatile("{ .reg .u32 at; mad.lo.u32 at, %3, 8, %2;\n"
+                 "  ld.shared.v2.u32 {%0, %1}, [at]; }"
+                 : "=r"(pair.low), "=r"(pair.high)
+                 : "r"(name), "r"(index)
                  : "memory");
-    return byte;
+    return pair;
+}
+
+/* The byte at an address in device memory if it is far, else at `near` of the block's
+ * dynamic shared memory: one load for either. (Shared memory does not cross a multiple of
+ * 4 GiB.) */
+static __device__ __forceinline__ uint32_t hr_load_u8_of(const uint8_t *shared,
+                                                         uint32_t near, uint64_t address,
+                                                         bool is_far) {
+    const uint64_t base = (uint64_t)shared;
+    const uint32_t low = is_far ? (uint32_t)address : (uint32_t)base + near;
+    const uint32_t high = (uint32_t)((is_far ? address : base) >> 32);
+    return *(const uint8_t *)((uint64_t)high << 32 | low);
 }
 /* n: its low five bits count. */
 static __device__ __forceinline__ uint32_t hr_low_bits(uint32_t n) {

@@ -161,12 +161,18 @@ static inline uint64_t hr_atomic_max(uint64_t *at, uint64_t value) {
     return old;
 }
 
-static inline uint32_t hr_load_u8_if(uint64_t address, bool wanted) {
-    return wanted ? *(const uint8_t *)address : 0xEE;
+static inline uint32_t hr_shared_name(const void *place) {
+    return (uint32_t)((const uint8_t *)place - hr_shared());
 }
-static inline uint32_t hr_load_shared_u8_if(const uint8_t *shared, uint32_t at,
-                                            bool wanted) {
-    return wanted ? shared[at] : 0xEE;
+static inline uint32_t hr_load_named(uint32_t name) {
+    return *(const uint32_t *)(hr_shared() + name);
+}
+static inline hr_pair hr_load_named_pair(uint32_t name, uint32_t index) {
+    return *(const hr_pair *)(hr_shared() + (uint32_t)(name + index * sizeof(hr_pair)));
+}
+static inline uint32_t hr_load_u8_of(const uint8_t *shared, uint32_t near,
+                                     uint64_t address, bool is_far) {
+    return is_far ? *(const uint8_t *)address : shared[near];
 }
 /* n: its low five bits count. */
 static inline uint32_t hr_low_bits(uint32_t n) {

@@ -37,7 +37,7 @@ struct snappy_format {
             q.literals = at + 1 + nmore;
             q.end = q.literals + q.nliterals;
             if (nmore > 2 || q.nliterals > LONGEST) {
-                return LZ_NOT_INSIDE;
+                return LZ_LONG;
             }
         } else {
             q.nmatch = kind == 1 ? (n & 7) + 4 : n + 1;

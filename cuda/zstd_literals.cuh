@@ -180,18 +180,6 @@ zstd_run_stream(const zstd_tree &t, uint64_t src, const hr_k_zstd_block *b, uint
            zstd_decode_literals(t, bits, b->made_literals + first, n);
 }
 
-/* One byte over and over. */
-struct zstd_same {
-    uint32_t word;
-
-    __device__ __forceinline__ uint32_t byte(uint32_t) const {
-        return word & 255;
-    }
-    __device__ __forceinline__ hr_u128 chunk(uint32_t) const {
-        return {{word, word, word, word}};
-    }
-};
-
 /* All lanes: the literals of block i, if they are one byte. */
 static __device__ __forceinline__ void zstd_repeat_literal(const hr_k_zstd &p,
                                                            uint32_t i) {
@@ -200,7 +188,7 @@ static __device__ __forceinline__ void zstd_repeat_literal(const hr_k_zstd &p,
     if (b->literals_kind == HR_K_ZSTD_RLE) {
         const uint64_t src =
             (hr_global<const hr_k_task>(p.streams.tasks) + b->stream)->src;
-        const zstd_same same = {lz_load_u8(src + b->literals) * 0x01010101};
+        const lz_same same = {lz_load_u8(src + b->literals) * 0x01010101};
         lz_write(group, b->made_literals, b->nliterals, same);
     }
 }
