@@ -142,6 +142,19 @@ def test_what_is_written_is_read_at_once(folder):
     same(z[:], np.arange(4, dtype="i4"))  # another directory in the same place
 
 
+def test_undefined_fill_values_are_those_of_zarr_python(folder):
+    for dtype in ("<M8[D]", "<m8[s]", "<f4", "|b1", "|S3", "<U2"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            z = zarr.create_array(folder / dtype.strip("<|"), shape=(3,), dtype=dtype,
+                                  zarr_format=2, fill_value=None)
+            ours = z[:]
+            with zarr.config.set({"codec_pipeline.path":
+                                  "zarr.core.codec_pipeline.BatchedCodecPipeline"}):
+                theirs = zarr.open_array(folder / dtype.strip("<|"), mode="r")[:]
+        same(ours, theirs)
+
+
 def test_missing_chunks_are_reported(folder):
     z = zarr.create_array(folder / "m", shape=(9,), chunks=(3,), dtype="i4", fill_value=7)
     z[:3] = 1
@@ -180,6 +193,25 @@ def test_outputs_of_any_order_and_type(folder):
         z.get_basic_selection(..., out=buffers.from_ndarray_like(array))
         same(array, DATA)
     assert hz.stats()["native"] == 2
+
+
+@pytest.mark.parametrize("store", ["local", "memory"])
+def test_chunks_go_where_their_contexts_say(folder, store):
+    where = folder / "g" if store == "local" else zarr.storage.MemoryStore()
+    z = zarr.create_array(where, name="x", data=DATA, chunks=(5, 4), fill_value=-1)
+    out = np.zeros((2, 2), "f8")
+    got = hz.getitems(z, {
+        (0, 0): None, (2, 2): hz.ItemContext(dtype=">i4"),
+        (1, 1): hz.ItemContext(selection=np.s_[1:5:3, ::-2], out=out, dtype="f8"),
+        (0, 1): hz.ItemContext(selection=(..., -1))})
+    assert got[0, 0].tolist() == DATA[:5, :4].tolist()
+    assert got[2, 2].tolist() == DATA[10:, 8:].tolist()
+    assert got[1, 1] is out and out.tolist() == DATA[5:10, 4:8][1:5:3, ::-2].tolist()
+    assert got[0, 1].tolist() == DATA[:5, 7].tolist()
+    assert hz.getitems(z, {}) == {}
+    for wrong in ({(3, 0): None}, {(0,): None}, {(0, 0): hz.ItemContext(selection=9)}):
+        with pytest.raises(hr.SelectionError):
+            hz.getitems(z, wrong)
 
 
 def test_the_entry_point_is_found_by_another_process(folder):

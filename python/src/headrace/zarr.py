@@ -20,7 +20,7 @@ import json
 import os
 import threading
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from zarr.core.buffer import cpu
 from zarr.core.codec_pipeline import BatchedCodecPipeline
 from zarr.core.common import concurrent_map
 from zarr.core.config import config as zarr_config
+from zarr.core.sync import sync
 from zarr.registry import register_pipeline
 from zarr.storage import LocalStore, StorePath
 
@@ -36,9 +37,10 @@ from . import _config, _dtypes, _ext
 from ._errors import Error, MetadataError, StrictError, TooLargeError, UnsupportedError
 from ._future import Future
 from ._tensor import Tensor, as_tensor
+from ._zarr_items import ItemContext, read_items
 from ._zarr_rows import Merged, Unmergeable, merge
 
-__all__ = ["Pipeline", "reset_stats", "stats"]
+__all__ = ["ItemContext", "Pipeline", "getitems", "reset_stats", "stats"]
 
 _INLINE_NBYTES = 1 << 18  # so little is waited for at once: quicker than the event loop
 _counts: collections.Counter[str] = collections.Counter()
@@ -85,6 +87,9 @@ class _Source:
         documents = self.metadata.to_buffer_dict(cpu.buffer_prototype)
         name = "zarr.json" if self.metadata.zarr_format == 3 else ".zarray"
         content = json.loads(documents[name].to_bytes())
+        if content["fill_value"] is None:  # format 2: undefined; zarr-python takes this
+            dtype = self.metadata.dtype
+            content["fill_value"] = dtype.to_json_scalar(dtype.default_scalar(), zarr_format=2)
         content["shape"] = [max(n, m) for n, m in zip(content["shape"], reach)]
         return name, json.dumps(content).encode()
 
@@ -151,9 +156,9 @@ class Pipeline(BatchedCodecPipeline):
 
     @classmethod
     def from_array_metadata_and_store(cls, array_metadata: Any, store: Any) -> Pipeline:
-        with warnings.catch_warnings():  # given once already, for the metadata
+        codecs: Any = create_codec_pipeline(array_metadata)
+        with warnings.catch_warnings():  # which were given just now
             warnings.simplefilter("ignore")
-            codecs: Any = create_codec_pipeline(array_metadata)
             self = cls.from_codecs(tuple(codecs))
         return self._with_source(_Source(array_metadata, store))
 
@@ -281,6 +286,24 @@ def _destination(info: dict[str, Any], array: Any) -> Tensor:
         return as_tensor(array, 0)[0]
     except (Error, BufferError) as error:
         raise _NotHere(f"memory of the kind {type(array).__name__}: {error}") from None
+
+
+def getitems(array: Any, contexts: Mapping[tuple[int, ...], ItemContext | None]) -> dict[Any, Any]:
+    """Chunks of a zarr.Array, by their numbers, in one batch: each where its context says.
+
+        getitems(z, {(0, 1): ItemContext(out=x), (2, 0): ItemContext(device="cuda"), (2, 1): None})
+
+    Of sharded arrays the chunks are the shards. Works with every store; returns what was
+    read, under the same keys. Raises what headrace raises: there is no falling back.
+    """
+    source = _Source(array.metadata, array.store)
+    if isinstance(source.store, LocalStore):
+        node = source.local_node(array.path, source.metadata.shape)
+    else:
+        keys = [source.metadata.encode_chunk_key(numbers) for numbers in contexts]
+        rows = [(array.async_array.store_path / key, None, None, None, True) for key in keys]
+        node = source.loaded_node(source.metadata.shape, sync(_fetch(source, rows, keys)))
+    return read_items(node, _origins(source), contexts)
 
 
 register_pipeline(Pipeline)

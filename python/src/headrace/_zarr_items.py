@@ -1,0 +1,77 @@
+"""Chunks of zarr-python's arrays in one batch, each with a context of its own.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from . import _config, _dtypes, _ext, _read
+from ._errors import SelectionError
+from ._node import Array
+from ._tensor import Tensor
+
+
+@dataclasses.dataclass(frozen=True)
+class ItemContext:
+    """What is wanted of one chunk.
+
+    selection: of the chunk, slices and integers; out: where it goes, anything that
+    read_batch takes (None: a Tensor is allocated); dtype: converted to; device: of what is
+    allocated.
+    """
+
+    selection: Any = ...
+    out: Any = None
+    dtype: Any = None
+    device: Any = None
+
+
+def _in_array(part: Any, start: int, length: int) -> Any:
+    """An index within the chunk as one of the array."""
+    if not isinstance(part, slice):
+        if not -length <= part < length:
+            raise SelectionError(f"index {part} of a chunk with {length} elements")
+        return start + part % length
+    numbers = range(*part.indices(length))
+    if not numbers:
+        return slice(0, 0)
+    stop = start + numbers.stop
+    return slice(start + numbers.start, stop if stop >= 0 else None, numbers.step)
+
+
+def _key(coordinates: Sequence[int], grid: Sequence[int], shape: Sequence[int],
+         selection: Any) -> tuple[Any, ...]:
+    parts = list(selection) if isinstance(selection, tuple) else [selection]
+    if Ellipsis in parts:
+        at = parts.index(Ellipsis)
+        parts[at:at + 1] = [slice(None)] * (len(shape) - len(parts) + 1)
+    parts += [slice(None)] * (len(shape) - len(parts))
+    starts = [number * side for number, side in zip(coordinates, grid)]
+    if len(coordinates) != len(shape) or len(parts) != len(shape) or any(
+            not 0 <= start < n for start, n in zip(starts, shape)):
+        raise SelectionError(f"no chunk {tuple(coordinates)}, or not {selection!r} of it")
+    return tuple(_in_array(part, start, min(side, n - start))
+                 for part, start, side, n in zip(parts, starts, grid, shape))
+
+
+def read_items(node: _ext.Node, grid: Sequence[int],
+               contexts: Mapping[tuple[int, ...], ItemContext | None]) -> dict[Any, Any]:
+    """All of them, waited for."""
+    array = Array(node, node.describe(), _config.context(), _config.parse_device(None), ())
+    chosen = {number: context or ItemContext() for number, context in contexts.items()}
+    wants, outs = [], []
+    for coordinates, context in chosen.items():
+        want = _read.Want(array, _key(coordinates, grid, array.shape, context.selection),
+                          context.dtype)
+        device = _config.parse_device(context.device)
+        text = want.text if device == _config.HOST else _dtypes.native(want.text)
+        wants.append(want)
+        outs.append(context.out if context.out is not None else _ext.empty(
+            Tensor, array._context, device, want.shape, text, want.itemsize))
+    _read.submit(wants, lambda results: results, out=outs, stream=None, may_cast=False,
+                 devices=[_config.HOST] * len(wants), strict=None, progress=None).result()
+    return dict(zip(chosen, outs))
