@@ -15,6 +15,10 @@ EXAMPLES = {
     "sparse_rows.py": "64 rows with",
     "zarr_python.py": "'fallback': {}",
     "zarr_on_the_gpu.py": "mean of the batch",
+    "xarray_dataset.py": "8 bands, the highest at 1076.0",
+    "dask_blocks.py": "from 236.0 to 1076.0",
+    "training.py": "went on after batch 1 of epoch 2",
+    "pyramid.py": "s2 fits",
 }
 
 

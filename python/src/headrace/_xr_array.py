@@ -64,7 +64,7 @@ def _as_array(result: Any) -> Any:
 class _Blocks:
     """What Dask cuts into blocks: each is read when it is computed, and stays where it is."""
 
-    def __init__(self, lazy: indexing.ExplicitlyIndexed) -> None:
+    def __init__(self, lazy: Any) -> None:
         self._lazy = indexing.ImplicitToExplicitIndexingAdapter(lazy, indexing.OuterIndexer)
         self.shape, self.dtype, self.ndim = lazy.shape, lazy.dtype, len(lazy.shape)
 
@@ -81,9 +81,10 @@ class DeviceVariable(Variable):
 
     __slots__ = ()
 
-    def chunk(self, chunks: Any = {}, name: Any = None, lock: Any = None,  # noqa: B006
-              inline_array: Any = None, chunked_array_type: Any = None,
-              from_array_kwargs: Any = None, **chunks_kwargs: Any) -> Any:
+    def chunk(  # type: ignore[override]  # as Variable does
+            self, chunks: Any = {}, name: Any = None, lock: Any = None,  # noqa: B006
+            inline_array: Any = None, chunked_array_type: Any = None,
+            from_array_kwargs: Any = None, **chunks_kwargs: Any) -> Any:
         variable: Any = super()
         if isinstance(self._data, indexing.ExplicitlyIndexed):
             import cupy

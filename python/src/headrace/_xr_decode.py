@@ -67,7 +67,8 @@ def _chunk_lengths(a: _node.Array) -> tuple[Any, ...]:
 
 def _encoding(a: _node.Array, dims: tuple[str, ...]) -> dict[str, Any]:
     chunks = _chunk_lengths(a)
-    encoding = {"chunks": chunks, "preferred_chunks": dict(zip(dims, chunks)), "shards": a.shards}
+    encoding: dict[str, Any] = {
+        "chunks": chunks, "preferred_chunks": dict(zip(dims, chunks)), "shards": a.shards}
     if a.dtype.kind == "T":
         encoding["dtype"] = a.dtype
     if a.format == "zarr3":
@@ -142,14 +143,15 @@ class Variables:
         return is_auxiliary and a.nbytes <= _EAGER_NBYTES
 
     def decode(self, attrs: dict[str, Any],
-               options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], set[Any]]:
+               options: Mapping[str, Any]) -> tuple[dict[Any, Any], dict[Any, Any], set[Any]]:
         """As xarray's decoder does, but numbers are masked and scaled where they are decoded,
         and stay on the device."""
         masks = options["mask_and_scale"]
         copies = {name: v.copy(deep=False) for name, v in self._raw.items()}
-        variables, attrs, coordinates = conventions.decode_cf_variables(copies, attrs, **options)
+        decoded, kept, coordinates = conventions.decode_cf_variables(copies, attrs, **options)
+        variables: dict[Any, Any] = dict(decoded)
         on_host = self._related | coordinates
-        for name, variable in variables.items():
+        for name, variable in decoded.items():
             if name in self._eager or variable.dtype.kind not in NUMBERS or \
                     self._arrays[name].dtype.kind not in NUMBERS:
                 continue
@@ -159,7 +161,7 @@ class Variables:
                 kind = Variable if device == "cpu" else DeviceVariable
                 variables[name] = kind(variable.dims, indexing.LazilyIndexedArray(lazy),
                                        variable.attrs, variable.encoding, fastpath=True)
-        return dict(variables), dict(attrs), coordinates
+        return variables, dict(kept), coordinates
 
     def _lazy(self, name: str, decoded: Variable, device: str, is_masked: bool) -> LazyArray | None:
         a = self._arrays[name]

@@ -56,7 +56,7 @@ def _transposed(key: tuple[Any, ...], arrays: list[Any],
     places: list[int] = []  # of each axis of what is read, in the result
     ndim = arrays[0].ndim
     nslices = 0
-    parts = []
+    parts: list[Any] = []
     for k in key:
         if isinstance(k, slice):
             places.append(ndim + nslices)

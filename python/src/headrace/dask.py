@@ -60,5 +60,7 @@ def from_array(array: _node.Array, chunks: Any = None, *, device: Any = None, dt
     else:
         import cupy
         meta = cupy.empty((0,) * array.ndim, blocks.dtype)
-    return da.from_array(blocks, array.chunks if chunks is None else chunks, asarray=False,
-                         meta=meta)
+    make: Any = da.from_array  # it has no types
+    made: da.Array = make(blocks, array.chunks if chunks is None else chunks, asarray=False,
+                          meta=meta)
+    return made

@@ -62,7 +62,7 @@ def _on_host(obj: Any) -> memoryview:
     tensor = as_tensor(obj, 0)[0]
     if tensor.device_id != HOST:
         tensor = tensor._copy()
-    return memoryview(np.ascontiguousarray(np.asarray(tensor)).reshape(-1).view("u1"))
+    return memoryview(np.ascontiguousarray(tensor).reshape(-1).view("u1").data)
 
 
 def _flat(obj: Any, dtype: str) -> Tensor:
@@ -81,10 +81,10 @@ def _type_of(configs: Sequence[Mapping[str, Any]]) -> str:
     if first["id"] == "packbits":
         return "|b1"
     name = "decode_dtype" if first["id"] == "astype" else "dtype"
-    return np.dtype(first.get(name, "u1")).str
+    return str(np.dtype(first.get(name, "u1")).str)
 
 
-class Codec(_Base):
+class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
     """A codec of numcodecs, or a chain of them, whose decoder is headrace's.
 
     config: numcodecs' configuration with "id", or a list of them in the order of encoding.

@@ -48,7 +48,7 @@ class Backend(BackendEntrypoint):
             os.fspath(filename_or_obj).rstrip("/").endswith(".zarr") and \
             importlib.util.find_spec("zarr") is None
 
-    def open_dataset(  # type: ignore[override]
+    def open_dataset(
             self, filename_or_obj: Any, *, mask_and_scale: Any = True, decode_times: Any = True,
             concat_characters: Any = True, decode_coords: Any = True,
             drop_variables: str | Iterable[str] | None = None, use_cftime: Any = None,
@@ -61,7 +61,7 @@ class Backend(BackendEntrypoint):
             "drop_variables": drop_variables, "use_cftime": use_cftime,
             "decode_timedelta": decode_timedelta})
 
-    def open_groups_as_dict(  # type: ignore[override]
+    def open_groups_as_dict(
             self, filename_or_obj: Any, *, mask_and_scale: Any = True, decode_times: Any = True,
             concat_characters: Any = True, decode_coords: Any = True,
             drop_variables: str | Iterable[str] | None = None, use_cftime: Any = None,
@@ -81,7 +81,7 @@ class Backend(BackendEntrypoint):
         where = device_text(device)
         return {path: _dataset(node, where, options) for path, node in nodes.items()}
 
-    def open_datatree(self, filename_or_obj: Any,  # type: ignore[override]
+    def open_datatree(self, filename_or_obj: Any,
                       **options: Any) -> DataTree:
         """The groups as a tree."""
         return DataTree.from_dict(self.open_groups_as_dict(filename_or_obj, **options))
