@@ -229,6 +229,12 @@ static int take_attributes(json_object *attributes, const hr_node_info *info,
     bool is_in_metadata =
         strcmp(info->format, "zarr2") == 0 && strcmp(info->fill_value_json, "null") != 0;
     int rc = CLI_OK;
+    if ((args->scale == NULL && json_object_object_get_ex(attributes, "scales", NULL)) ||
+        (args->offset == NULL &&
+         json_object_object_get_ex(attributes, "offsets", NULL))) {
+        return cli_failure("scale or offset differ from band to band: read bands one by "
+                           "one with --scale and --offset");
+    }
     take_unsigned(attributes, p);
     if (args->scale == NULL) {
         rc = take_number(attributes, "scale_factor", &p->packing.scale, is_scaled);

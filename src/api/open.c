@@ -59,7 +59,8 @@ static hr_status open_parent(hr_context *context, const char *path, hr__arena *a
     if (parent == NULL || name == NULL) {
         return hr__fail_memory(err, strlen(path));
     }
-    memcpy(parent, n == 0 ? "." : path, n == 0 ? 1 : n);
+    size_t kept = n > 1 ? n - 1 : n; /* without the slash, but for the root */
+    memcpy(parent, n == 0 ? "." : path, n == 0 ? 1 : kept);
     HR__TRY(hr_store_open_directory(context, parent, store, err));
     *file = name;
     return HR_OK;

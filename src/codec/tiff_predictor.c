@@ -7,6 +7,7 @@
 
 #include "codec/codecs.h"
 #include "codec/decode.h"
+#include "codec/shuffle_kernels.h"
 #include "codec/tiff_predictor.h"
 #include "core/json.h"
 
@@ -54,19 +55,33 @@ static void set_out(hr__decode *d) {
 
 /* --- 2 --- */
 
-/* Sums along a row of n items, from src to dst. */
+#define FEW_KINDS 8
+
+/* Sums along a row of n items, from src to dst. One kind of sample after the other keeps
+ * each sum in a register; many kinds would rather go through the row side by side. */
 #define SUM_ROW(name, type, swap)                                                        \
     static void name(uint8_t *dst, const uint8_t *src, size_t n, size_t stride,          \
                      bool is_swapped) {                                                  \
-        for (size_t i = 0; i < n; i++) {                                                 \
-            type x, before = 0;                                                          \
-            memcpy(&x, src + i * sizeof x, sizeof x);                                    \
-            x = is_swapped ? (type)swap(x) : x;                                          \
-            if (i >= stride) {                                                           \
-                memcpy(&before, dst + (i - stride) * sizeof x, sizeof x);                \
+        type x, sum;                                                                     \
+        if (stride > FEW_KINDS) {                                                        \
+            for (size_t i = 0; i < n; i++) {                                             \
+                memcpy(&x, src + i * sizeof x, sizeof x);                                \
+                sum = 0;                                                                 \
+                if (i >= stride) {                                                       \
+                    memcpy(&sum, dst + (i - stride) * sizeof x, sizeof x);               \
+                }                                                                        \
+                sum = (type)(sum + (is_swapped ? (type)swap(x) : x));                    \
+                memcpy(dst + i * sizeof x, &sum, sizeof x);                              \
             }                                                                            \
-            x = (type)(x + before);                                                      \
-            memcpy(dst + i * sizeof x, &x, sizeof x);                                    \
+            return;                                                                      \
+        }                                                                                \
+        for (size_t kind = 0; kind < stride; kind++) {                                   \
+            sum = 0;                                                                     \
+            for (size_t i = kind; i < n; i += stride) {                                  \
+                memcpy(&x, src + i * sizeof x, sizeof x);                                \
+                sum = (type)(sum + (is_swapped ? (type)swap(x) : x));                    \
+                memcpy(dst + i * sizeof x, &sum, sizeof x);                              \
+            }                                                                            \
         }                                                                                \
     }
 
@@ -130,6 +145,20 @@ const hr__codec_type hr__codec_tiff_predictor2 = {
 
 /* --- 3 --- */
 
+/* As they are gathered, the highest byte comes first. */
+static void reverse_items(uint8_t *items, size_t n, size_t size) {
+    const hr_dtype type = hr__dtype(HR_KIND_FLOAT, size);
+    if (size != 3) {
+        hr__dtype_swap(&type, items, items, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++, items += 3) {
+        uint8_t last = items[2];
+        items[2] = items[0];
+        items[0] = last;
+    }
+}
+
 static hr_status decode3(const hr__codec *codec, hr__decode *d, hr_error *err) {
     const hr__predictor_config *c = codec->config;
     HR__TRY(check_size(codec, d, err));
@@ -143,12 +172,8 @@ static hr_status decode3(const hr__codec *codec, hr__decode *d, hr_error *err) {
         const uint8_t *src = d->src + at;
         uint8_t *dst = d->dst + at;
         sum_row1(sums, src, row_nbytes, c->stride, false);
-        for (size_t b = 0; b < size; b++) {
-            const uint8_t *plane = sums + (size - 1 - b) * n;
-            for (size_t i = 0; i < n; i++) {
-                dst[i * size + b] = plane[i];
-            }
-        }
+        hr__unshuffle(size, row_nbytes, sums, dst);
+        reverse_items(dst, n, size);
     }
     set_out(d);
     return HR_OK;
@@ -159,6 +184,10 @@ static hr_status parse3(hr__codec_parse *p, hr_error *err) {
     int64_t size;
     HR__TRY(hr__json_member_i64(p->config, codec->name, "itemsize", 2, 8,
                                 (int64_t)codec->decoded.dtype.itemsize, &size, err));
+    if (size > 4 && size != 8) {
+        return hr__fail(err, HR_ERR_METADATA, "predictor 3 on items of %lld bytes",
+                        (long long)size);
+    }
     hr__predictor_config *c = NULL;
     HR__TRY(parse_rows(p, size, &c, err));
     codec->config = c;
