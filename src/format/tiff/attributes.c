@@ -97,6 +97,29 @@ static hr_status add_uints(hr__tiff_file *file, const hr__tiff_ifd *ifd, hr__tif
     return HR_OK;
 }
 
+/* Sizes of an image with overviews, itself the first, as "#level=" counts them. */
+static hr_status add_levels(hr__tiff_file *file, const hr__tiff_ifd *ifd,
+                            const hr__tiff_layout *layout, json_object *attributes,
+                            hr_error *err) {
+    uint64_t sizes[1 + HR__TIFF_MAX_LEVELS][2] = {
+        {(uint64_t)layout->height, (uint64_t)layout->width}};
+    size_t n = 0;
+    if (ifd->at == file->first_ifd) {
+        HR__TRY(hr__tiff_levels(file, sizes + 1, &n, err));
+    }
+    json_object *list = n > 0 ? json_object_new_array() : NULL;
+    for (size_t i = 0; n > 0 && i <= n; i++) {
+        json_object *size = json_object_new_array();
+        json_object_array_add(size, json_object_new_int64((int64_t)sizes[i][0]));
+        json_object_array_add(size, json_object_new_int64((int64_t)sizes[i][1]));
+        json_object_array_add(list, size);
+    }
+    if (n > 0) {
+        json_object_object_add(attributes, "levels", list);
+    }
+    return HR_OK;
+}
+
 /* A broken tag that no pixel depends on is left out. */
 static hr_status leave_out(hr_status status) {
     return status == HR_ERR_METADATA || status == HR_ERR_OVERFLOW ? HR_OK : status;
@@ -130,6 +153,7 @@ static hr_status fill(hr__tiff_file *file, const hr__tiff_ifd *ifd,
         HR__TRY(leave_out((shown[i].is_text ? add_text : add_uints)(
             file, ifd, shown[i].tag, shown[i].name, attributes, err)));
     }
+    HR__TRY(leave_out(add_levels(file, ifd, layout, attributes, err)));
     HR__TRY(leave_out(hr__tiff_gdal(file, ifd, layout->nsamples, attributes, err)));
     return leave_out(hr__tiff_geo(file, ifd, attributes, err));
 }

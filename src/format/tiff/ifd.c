@@ -7,7 +7,6 @@
 #include "format/tiff/internal.h"
 
 #define MAX_ENTRIES 65535 /* classic TIFF cannot have more; no BigTIFF has */
-#define MAX_LEVELS 64
 
 /* Sizes of the parts of a directory. */
 typedef struct sizes {
@@ -111,7 +110,7 @@ static hr_status walk_next(walk *w, uint64_t next, hr_error *err) {
 
 typedef struct level {
     hr__tiff_ifd ifd;
-    uint64_t npixels;
+    uint64_t width, height, npixels;
 } level;
 
 /* Is it an overview, and no mask? */
@@ -127,15 +126,15 @@ static hr_status is_overview(hr__tiff_file *file, const hr__tiff_ifd *ifd,
 static hr_status add_level(hr__tiff_file *file, uint64_t at, level *levels, size_t *n,
                            hr__tiff_ifd *ifd, hr_error *err) {
     bool is_reduced;
-    uint64_t width, height;
+    level l = {.npixels = UINT64_MAX};
     HR__TRY(hr__tiff_ifd_read(file, at, ifd, err));
     HR__TRY(is_overview(file, ifd, &is_reduced, err));
-    HR__TRY(hr__tiff_uint(file, ifd, HR__TIFF_WIDTH, 0, &width, err));
-    HR__TRY(hr__tiff_uint(file, ifd, HR__TIFF_LENGTH, 0, &height, err));
-    if (is_reduced && *n < MAX_LEVELS) {
-        level *l = &levels[(*n)++];
-        *l = (level){.ifd = *ifd, .npixels = UINT64_MAX};
-        (void)hr__mul_u64(width, height, &l->npixels);
+    HR__TRY(hr__tiff_uint(file, ifd, HR__TIFF_WIDTH, 0, &l.width, err));
+    HR__TRY(hr__tiff_uint(file, ifd, HR__TIFF_LENGTH, 0, &l.height, err));
+    (void)hr__mul_u64(l.width, l.height, &l.npixels);
+    l.ifd = *ifd;
+    if (is_reduced && *n < HR__TIFF_MAX_LEVELS) {
+        levels[(*n)++] = l;
     }
     return HR_OK;
 }
@@ -152,37 +151,55 @@ static void sort_levels(level *levels, size_t n) {
     }
 }
 
-/* Overviews of the first image: reduced ones of the main chain, and its SubIFDs. */
-static hr_status find_level(hr__tiff_file *file, uint64_t number, hr__tiff_ifd *ifd,
-                            hr_error *err) {
-    level *levels = hr__arena_array(file->arena, MAX_LEVELS, sizeof *levels);
-    size_t n = 0;
+/* Overviews of the first image, *ifd: reduced ones among the next `max_steps` of the main
+ * chain, and its SubIFDs. `levels` has room for HR__TIFF_MAX_LEVELS. */
+static hr_status find_levels(hr__tiff_file *file, uint64_t max_steps, hr__tiff_ifd *ifd,
+                             level *levels, size_t *n, hr_error *err) {
     walk w = walk_start(file);
     hr__tiff_ifd other;
-    if (levels == NULL) {
-        return hr__fail_memory(err, MAX_LEVELS * sizeof *levels);
-    }
-    HR__TRY(hr__tiff_ifd_read(file, w.at, ifd, err));
-    if (number == 0) {
-        return HR_OK;
-    }
-    HR__TRY(walk_next(&w, ifd->next, err));
-    while (w.at != 0) {
-        HR__TRY(add_level(file, w.at, levels, &n, &other, err));
-        HR__TRY(walk_next(&w, other.next, err));
-    }
     uint64_t *sub;
     uint64_t nsub;
-    HR__TRY(hr__tiff_uints(file, ifd, HR__TIFF_SUB_IFDS, MAX_LEVELS, &sub, &nsub, err));
-    for (uint64_t i = 0; i < nsub; i++) {
-        HR__TRY(add_level(file, sub[i], levels, &n, &other, err));
+    *n = 0;
+    HR__TRY(hr__tiff_ifd_read(file, w.at, ifd, err));
+    HR__TRY(walk_next(&w, ifd->next, err));
+    while (w.at != 0 && w.nsteps <= max_steps) {
+        HR__TRY(add_level(file, w.at, levels, n, &other, err));
+        HR__TRY(walk_next(&w, other.next, err));
     }
-    sort_levels(levels, n);
+    HR__TRY(hr__tiff_uints(file, ifd, HR__TIFF_SUB_IFDS, HR__TIFF_MAX_LEVELS, &sub, &nsub,
+                           err));
+    for (uint64_t i = 0; i < nsub; i++) {
+        HR__TRY(add_level(file, sub[i], levels, n, &other, err));
+    }
+    sort_levels(levels, *n);
+    return HR_OK;
+}
+
+static hr_status find_level(hr__tiff_file *file, uint64_t number, hr__tiff_ifd *ifd,
+                            hr_error *err) {
+    level levels[HR__TIFF_MAX_LEVELS];
+    size_t n;
+    if (number == 0) {
+        return hr__tiff_ifd_read(file, file->first_ifd, ifd, err);
+    }
+    HR__TRY(find_levels(file, UINT64_MAX, ifd, levels, &n, err));
     if (number > n) {
         return hr__fail(err, HR_ERR_NOT_FOUND,
                         "no level %" PRIu64 ": the image has %zu overviews", number, n);
     }
     *ifd = levels[number - 1].ifd;
+    return HR_OK;
+}
+
+hr_status hr__tiff_levels(hr__tiff_file *file, uint64_t (*shapes)[2], size_t *n,
+                          hr_error *err) {
+    level levels[HR__TIFF_MAX_LEVELS];
+    hr__tiff_ifd first;
+    HR__TRY(find_levels(file, HR__TIFF_MAX_LEVELS, &first, levels, n, err));
+    for (size_t i = 0; i < *n; i++) {
+        shapes[i][0] = levels[i].height;
+        shapes[i][1] = levels[i].width;
+    }
     return HR_OK;
 }
 

@@ -45,6 +45,12 @@ hr_status hr__tiff_ifd_read(hr__tiff_file *file, uint64_t at, hr__tiff_ifd *ifd,
 hr_status hr__tiff_ifd_find(hr__tiff_file *file, const char *fragment, hr__tiff_ifd *ifd,
                             hr_error *err);
 
+#define HR__TIFF_MAX_LEVELS 64
+/* (height, width) of the overviews of the first image, from the beginning of
+ * the main chain and from SubIFDs. `shapes` has room for HR__TIFF_MAX_LEVELS. */
+hr_status hr__tiff_levels(hr__tiff_file *file, uint64_t (*shapes)[2], size_t *n,
+                          hr_error *err);
+
 /* tags.c: values of entries */
 
 typedef enum hr__tiff_tag {

@@ -371,6 +371,9 @@ static void other_directories_are_opened_by_fragment(void **state) {
         tiff_add(&f, &s, image);
     }
     put(world.store, "x#1.tif", f.bytes, f.nbytes);
+    hr_node *first = open_array("x#1.tif", &info);
+    assert_non_null(strstr(info.attributes_json, "\"levels\":[[4,20],[4,10],[4,5]]"));
+    hr_node_unref(first);
     const struct {
         const char *path;
         int64_t width;

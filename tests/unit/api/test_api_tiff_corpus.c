@@ -38,7 +38,7 @@ static struct {
 } tally;
 
 /* Of larger arrays only a corner is read, and compared with nothing. */
-#define MAX_NBYTES 24e6
+#define MAX_NBYTES 4e6
 
 static void choose_window(const hr_node_info *info, int64_t *shape, bool *is_corner) {
     double nbytes = (double)info->dtype.itemsize;
