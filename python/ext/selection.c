@@ -200,7 +200,13 @@ static PyObject *selection_shape(PyObject *object, void *closure) {
     return ext_tuple(self->shape, self->ndim);
 }
 
+static PyObject *selection_ndim(PyObject *object, void *closure) {
+    (void)closure;
+    return PyLong_FromLong(((ext_selection *)object)->ndim);
+}
+
 static PyGetSetDef selection_getset[] = {
+    {"ndim", selection_ndim, NULL, "Number of axes of the result.", NULL},
     {"shape", selection_shape, NULL, "Shape of the result.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

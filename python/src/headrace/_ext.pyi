@@ -16,6 +16,8 @@ class Node:
 
 class Selection:
     @property
+    def ndim(self) -> int: ...
+    @property
     def shape(self) -> tuple[int, ...]: ...
 
 class Tensor:

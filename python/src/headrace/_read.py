@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 class Want:
     """One selection of one array, and the type it is wanted in."""
 
-    __slots__ = ("array", "itemsize", "packing", "selection", "shape", "text")
+    __slots__ = ("array", "is_flat", "is_vlen", "itemsize", "packing", "selection", "shape", "text")
 
     def __init__(self, array: Array, key: Any, dtype: Any = None,
                  mask_and_scale: bool | _cf.Packing = False) -> None:
         self.array = array
         self.selection, self.shape = _select.resolve(array._node, array.shape, key)
+        self.is_flat = self.selection.ndim != len(self.shape)  # coordinates
         info = array._info
+        self.is_vlen = info["kind"] >= _dtypes.VLEN_UTF8
         self.text, self.itemsize = info["dtype"], info["itemsize"]
         self.packing = None
         if mask_and_scale:
@@ -48,10 +50,6 @@ class Want:
         if self.array.dtype.fields is None or np.dtype(dtype) != self.array.dtype:
             self.text, self.itemsize = text, itemsize
 
-    @property
-    def is_vlen(self) -> bool:
-        return bool(self.array._info["kind"] >= _dtypes.VLEN_UTF8)
-
     def allocate(self, outputs: Outputs, device: tuple[int, int]) -> Tensor:
         text = self.text if device == HOST else _dtypes.native(self.text)
         return outputs.allocate(device, self.shape, text, self.itemsize)
@@ -69,9 +67,10 @@ class Want:
                              f"{self.text}; give dtype= to have them converted")
 
     def request(self, tensor: Tensor) -> tuple[Any, ...]:
-        if tensor.ndim != 1 and self.selection.shape != self.shape:  # points
+        if self.is_flat:
             tensor = flat(tensor, self.selection.shape[0])
-        is_cast = _dtypes.native(tensor.dtype_text) != _dtypes.native(self.array._info["dtype"])
+        text, own = tensor.dtype_text, self.array._info["dtype"]
+        is_cast = text != own and _dtypes.native(text) != _dtypes.native(own)
         return (self.array._node, self.selection, tensor, is_cast, self.packing)
 
     def result(self, batch: _ext.Batch, tensor: Tensor) -> Any:

@@ -66,9 +66,9 @@ def _points(rows: Sequence[Row], grid: Sequence[int], shape: tuple[int, ...]) ->
 
 
 def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return bool(np.array_equal(a, b))
-    return bool(a == b)
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    return type(a) is type(b) and bool(a == b)
 
 
 def _outer(rows: Sequence[Row], grid: Sequence[int], shape: tuple[int, ...],

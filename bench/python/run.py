@@ -1,0 +1,144 @@
+"""What the Python package costs above the library, and saves zarr-python.
+
+SPDX-License-Identifier: Apache-2.0
+
+usage: PYTHONPATH=build/python run.py FOLDER [--small]
+
+Writes its arrays into FOLDER (1.1 GB; a memory file system gives the steadiest figures),
+reads them several times, checks that the results are equal, prints the best times.
+Arrays on the GPU are measured where there is one, and CuPy.
+"""
+
+import pathlib
+import sys
+import time
+import warnings
+
+import numpy as np
+import zarr
+
+import headrace as hr
+import headrace.zarr
+
+PIPELINES = {"zarr-python": "zarr.core.codec_pipeline.BatchedCodecPipeline",
+             "zarr-python, fused": "zarr.core.codec_pipeline.FusedCodecPipeline",
+             "zarr-python + headrace": "headrace.zarr.Pipeline"}
+
+
+def best(function, repeats=5):
+    """Milliseconds of the quickest call, and its result."""
+    times, result = [], None
+    for _ in range(repeats):
+        result = None
+        start = time.perf_counter()
+        result = function()
+        times.append(time.perf_counter() - start)
+    return 1e3 * min(times), result
+
+
+def show(name, milliseconds, unit="ms"):
+    print(f"{name:58} {milliseconds:9.1f} {unit}", flush=True)
+
+
+def pipelines():
+    for name, path in PIPELINES.items():
+        if path.startswith("headrace") or hasattr(zarr.core.codec_pipeline, path.split(".")[-1]):
+            with zarr.config.set({"codec_pipeline.path": path}):
+                yield name
+
+
+def has_gpu():
+    try:
+        import cupy  # noqa: F401
+
+        return hr.device_info("cuda")["has_kernels"]
+    except (ImportError, hr.Error):
+        return False
+
+
+def many_chunks(folder, side):
+    """Every other chunk of a square of doubles, in chunks of 100 × 100."""
+    path = folder / "doubles.zarr"
+    if not path.exists():
+        z = zarr.create_array(path, shape=(side, side), chunks=(100, 100), dtype="f8",
+                              compressors=None)
+        values = np.random.default_rng(0).random((100, side))
+        for i in range(0, side, 100):
+            z[i:i + 100] = values
+    n = side // 100
+    a = hr.open(path)
+    items = [(a, np.s_[i * 100:(i + 1) * 100, j * 100:(j + 1) * 100])
+             for i in range(n) for j in range(0, n, 2)]
+    index = np.concatenate([np.arange(j * 100, (j + 1) * 100) for j in range(0, n, 2)])
+    print(f"every other chunk of {n * n}, {len(items) * 80000 >> 20} MiB")
+    wide = np.zeros((side, side // 2))
+    show("headrace, one oindex into out", best(
+        lambda: a.read(hr.oindex[:, index], out=wide).result())[0])
+    out = np.zeros((len(items), 100, 100))
+    show(f"headrace, {len(items)} selections into one array", best(
+        lambda: hr.read_batch(items, out=out).result())[0])
+    show(f"headrace, {len(items)} selections, packed", best(
+        lambda: hr.read_batch(items, out="packed").result())[0])
+    for name in pipelines():
+        z = zarr.open_array(path, mode="r")
+        took, result = best(lambda: z.oindex[:, index], 2)  # noqa: B023
+        show(f"{name}, oindex", took)
+        assert (result == wide).all()
+
+
+def large_chunks(folder, planes):
+    """All of an array in chunks of 1 MiB, Blosc with LZ4 and shuffle."""
+    path = folder / "floats.zarr"
+    if not path.exists():
+        data = np.random.default_rng(0).integers(-3, 4, (planes, 512, 512))
+        z = zarr.create_array(path, shape=data.shape, chunks=(1, 512, 512), dtype="f4",
+                              compressors=zarr.codecs.BloscCodec(cname="lz4", shuffle="shuffle",
+                                                                 typesize=4))
+        z[:] = np.cumsum(data, axis=2)
+    print(f"all of {planes} MiB, Blosc LZ4 shuffle, chunks of 1 MiB")
+    a = hr.open(path)
+    took, expected = best(lambda: a[...])
+    show("headrace", took)
+    for name in pipelines():
+        z = zarr.open_array(path, mode="r")
+        took, result = best(lambda: z[:], 3)  # noqa: B023
+        show(name, took)
+        assert (result == np.asarray(expected)).all()
+    if has_gpu():
+        g = a.to_device("cuda")
+        show("headrace, to the GPU", best(lambda: g[...])[0])
+        with zarr.config.enable_gpu():
+            for name in pipelines():
+                if "fused" not in name:
+                    z = zarr.open_array(path, mode="r")
+                    took, result = best(lambda: z[:], 3)  # noqa: B023
+                    show(f"{name}, to the GPU", took)
+                    assert (result.get() == np.asarray(expected)).all()
+
+
+def single_rows(folder):
+    path = folder / "rows.zarr"
+    if not path.exists():
+        zarr.create_array(path, data=np.zeros((64, 16384), "f4"), chunks=(1, 16384),
+                          compressors=None)
+    a = hr.open(path)
+    print("a[i], one chunk of 64 KiB")
+    out = np.empty((64, 16384), "f4")
+    for name, array in (("host", a), *((("GPU", a.to_device("cuda")),) if has_gpu() else ())):
+        took, _ = best(lambda: [array[i] for i in range(64)], 20)  # noqa: B023
+        show(f"headrace, {name}", took / 64 * 1e3, "µs")
+    took, _ = best(lambda: a.read([np.s_[i] for i in range(64)], out=out).result(), 20)
+    show("headrace, host, 64 of them in one call, each", took / 64 * 1e3, "µs")
+
+
+def main(folder, *options):
+    warnings.simplefilter("ignore")
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    many_chunks(folder, 2000 if "--small" in options else 10000)
+    large_chunks(folder, 16 if "--small" in options else 256)
+    single_rows(folder)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
