@@ -375,13 +375,19 @@ typedef struct hr_k_zstd {
 #define HR_K_ZSTD_TREES 4
 #define HR_K_ZSTD_CHAINS 8
 
-#define HR_K_ZSTD_LITERALS_SHARED_NBYTES (HR_K_ZSTD_TREES * 5156)
-#define HR_K_ZSTD_SEQUENCES_SHARED_NBYTES (HR_K_ZSTD_CHAINS * (4 * 1280 + 3 * 132))
+#define HR_K_ZSTD_LITERALS_THREADS 32
+#define HR_K_ZSTD_LITERALS_SHARED_NBYTES 18704
+#define HR_K_ZSTD_SEQUENCES_THREADS 64
+#define HR_K_ZSTD_SEQUENCES_SHARED_NBYTES 50400
 
 /* Who executes a stream, as for LZ4. */
 #define HR_K_ZSTD_TEAMS(X)                                                               \
     X(w4, 128, 20656)                                                                    \
-    X(w8, 256, 41184)
+    X(w4s, 128, 20656)                                                                   \
+    X(p8, 512, 82352)                                                                    \
+    X(p8s, 512, 82352)                                                                   \
+    X(p16, 1024, 197168)                                                                 \
+    X(p16s, 1024, 197168)
 
 #define HR_K_ZSTD_TEAM(name, threads, shared_nbytes) HR_K_ZSTD_##name,
 enum { HR_K_ZSTD_TEAMS(HR_K_ZSTD_TEAM) HR_K_ZSTD_NTEAMS };

@@ -98,6 +98,58 @@ static __device__ __forceinline__ uint32_t hr_warp_min(uint32_t value) {
 #endif
 }
 
+static __device__ __forceinline__ uint32_t hr_warp_max(uint32_t value) {
+    return ~hr_warp_min(~value);
+}
+
+/* A kernel that the next one on the stream need not wait for says so; a launch of the
+ * next may then be one that does not, and waits before it ends. */
+static __device__ __forceinline__ void hr_let_next_begin() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+static __device__ __forceinline__ void hr_wait_for_last() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* 16 aligned bytes to aligned shared memory, there once the thread has waited. */
+static __device__ __forceinline__ void hr_copy_ahead(uint8_t *shared, uint64_t address) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                     (uint32_t)__cvta_generic_to_shared(shared)),
+                 "l"(address)
+                 : "memory");
+#else
+    *(hr_u128 *)shared = *hr_global<const hr_u128>(address);
+#endif
+}
+/* Of those since the last commit, another group; wait for all groups but the last. */
+static __device__ __forceinline__ void hr_copies_commit() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+static __device__ __forceinline__ void hr_copies_wait_but_last() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+#endif
+}
+/* By any n: beyond 31 nothing is left. */
+static __device__ __forceinline__ uint32_t hr_shift_right_all(uint32_t x, uint32_t n) {
+    return __funnelshift_rc(x, 0, n);
+}
+static __device__ __forceinline__ uint32_t hr_shift_left_all(uint32_t x, uint32_t n) {
+    return __funnelshift_lc(0, x, n);
+}
+static __device__ __forceinline__ void hr_copies_wait() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
 static __device__ __forceinline__ uint64_t hr_atomic_max(uint64_t *at, uint64_t value) {
     return atomicMax((unsigned long long *)at, (unsigned long long)value);
 }

@@ -94,6 +94,23 @@ static inline uint32_t hr_warp_min(uint32_t value, hr_site site = hr_site::here(
 }
 
 /* Barriers 1 … 15 of a block, each for the number of threads that all its users give. */
+static inline uint32_t hr_warp_max(uint32_t value, hr_site site = hr_site::here()) {
+    return ~hr_warp_min(~value, site);
+}
+static inline void hr_copy_ahead(uint8_t *shared, uint64_t address) {
+    *(hr_u128 *)shared = *hr_global<const hr_u128>(address);
+}
+static inline void hr_let_next_begin() {}
+static inline void hr_wait_for_last() {}
+static inline void hr_copies_commit() {}
+static inline void hr_copies_wait_but_last() {}
+static inline void hr_copies_wait() {}
+static inline uint32_t hr_shift_right_all(uint32_t x, uint32_t n) {
+    return n > 31 ? 0 : x >> n;
+}
+static inline uint32_t hr_shift_left_all(uint32_t x, uint32_t n) {
+    return n > 31 ? 0 : x << n;
+}
 static inline void hr_barrier_sync(uint32_t barrier, uint32_t nthreads,
                                    hr_site site = hr_site::here()) {
     hr_simt_wait_at(barrier, nthreads, site);
@@ -123,6 +140,9 @@ static inline uint32_t __brev(uint32_t x) {
 }
 static inline uint32_t __funnelshift_r(uint32_t low, uint32_t high, uint32_t shift) {
     return (uint32_t)(((uint64_t)high << 32 | low) >> (shift & 31));
+}
+static inline uint32_t __funnelshift_l(uint32_t low, uint32_t high, uint32_t shift) {
+    return (uint32_t)(((uint64_t)high << 32 | low) << (shift & 31) >> 32);
 }
 static inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t selector) {
     uint64_t bytes = (uint64_t)b << 32 | a;

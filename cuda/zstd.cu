@@ -6,6 +6,7 @@
 #include "kernel_abi.h"
 #include "lz_team.cuh"
 #include "simt.h"
+#include "zstd_chains.cuh"
 #include "zstd_checksums.cuh"
 #include "zstd_code.cuh"
 #include "zstd_literals.cuh"
@@ -320,9 +321,13 @@ template <class C> class zstd_parser {
 
 /* Teams: as for LZ4. The segment only says how many literals a tile has room for. */
 typedef lz_team<4, 0, 32, 512, 4096, 2048, 16384, false, 8> zstd_team_w4;
-typedef lz_team<8, 0, 32, 1024, 8192, 3072, 32768, false, 4> zstd_team_w8;
+typedef lz_team<4, 0, 32, 512, 4096, 2048, 16384, true, 8> zstd_team_w4s;
+typedef lz_team<8, 8, 32, 2048, 16384, 4096, 32768, false, 2> zstd_team_p8;
+typedef lz_team<8, 8, 32, 1024, 16384, 4096, 32768, true, 2> zstd_team_p8s;
+typedef lz_team<16, 16, 32, 4096, 65536, 8192, 65536, false, 1> zstd_team_p16;
+typedef lz_team<16, 16, 32, 2048, 65536, 8192, 65536, true, 1> zstd_team_p16s;
 
-static_assert(sizeof(zstd_tree) * HR_K_ZSTD_TREES == HR_K_ZSTD_LITERALS_SHARED_NBYTES &&
+static_assert(sizeof(zstd_trees) == HR_K_ZSTD_LITERALS_SHARED_NBYTES &&
                   sizeof(zstd_chains) == HR_K_ZSTD_SEQUENCES_SHARED_NBYTES,
               "kernel_abi.h disagrees");
 

@@ -86,25 +86,21 @@ struct zstd_forward {
 };
 
 /* Entry of a table of states: bits to the next state, extra bits, symbol, and the next
- * state without its bits. */
+ * state without its bits. The low 11 bits of a sum of three entries are the sums of their
+ * bits and of their extra bits. */
 static __device__ __forceinline__ uint32_t zstd_entry(uint32_t nbits, uint32_t nextra,
                                                       uint32_t symbol, uint32_t base) {
-    return nbits | nextra << 5 | symbol << 10 | base << 16;
+    return nbits | nextra << 5 | symbol << 16 | base << 23;
 }
 static __device__ __forceinline__ uint32_t zstd_nbits(uint32_t entry) {
     return entry & 31;
 }
-static __device__ __forceinline__ uint32_t zstd_nextra(uint32_t entry) {
-    return entry >> 5 & 31;
-}
 static __device__ __forceinline__ uint32_t zstd_symbol(uint32_t entry) {
-    return entry >> 10 & 63;
+    return entry >> 16 & 63;
 }
 static __device__ __forceinline__ uint32_t zstd_base(uint32_t entry) {
-    return entry >> 16;
+    return entry >> 23;
 }
-
-#define ZSTD_MAX_SYMBOLS 64
 
 /* Read normalised counts: 0xFFFF means less than one. Gives their log, or 0 if they are
  * wrong. Leaves `in` behind them. */
@@ -146,6 +142,11 @@ static __device__ __forceinline__ uint32_t zstd_read_counts(zstd_forward &in,
     return is_good && in.at <= in.end ? log : 0;
 }
 
+/* Places in the table that come by a step. */
+static __device__ __forceinline__ uint32_t zstd_places(uint32_t count) {
+    return count == 0xFFFF ? 0 : count;
+}
+
 /* Make the table of 2^log states; the counts, which add up to that, are used up. NEXTRA:
  * extra bits of a symbol. */
 template <class Nextra>
@@ -159,22 +160,34 @@ static __device__ __forceinline__ void zstd_make_table(uint32_t *table, uint16_t
             table[--end] = s;
         }
     }
-    uint32_t at = 0;
-    for (uint32_t s = 0; s <= max_symbol; s++) {
-        const uint32_t n = counts[s] == 0xFFFF ? 0 : counts[s];
-        for (uint32_t i = 0; i < n; i++) {
-            table[at] = s;
-            do {
-                at = (at + step) & (size - 1);
-            } while (at >= end && end > 0);
+    /* One loop for all symbols: lanes with other tables are to stay in step. */
+    uint32_t at = 0, symbol = 0, left = zstd_places(counts[0]);
+    HR_NO_UNROLL
+    for (uint32_t i = 0; i < end;) {
+        if (left == 0) {
+            left = zstd_places(counts[++symbol]);
+            continue;
         }
+        table[at] = symbol;
+        left--;
+        i++;
+        do {
+            at = (at + step) & (size - 1);
+        } while (at >= end);
+    }
+    for (uint32_t s = 0; s <= max_symbol; s++) {
         counts[s] = counts[s] == 0xFFFF ? 1 : counts[s];
     }
-    for (uint32_t i = 0; i < size; i++) {
-        const uint32_t s = table[i], x = counts[s];
-        const uint32_t nbits = log - zstd_log2(x);
-        counts[s] = (uint16_t)(x + 1);
-        table[i] = zstd_entry(nbits, nextra(s), s, (x << nbits) - size);
+    HR_NO_UNROLL
+    for (uint32_t i = 0; i < size; i += 4) { /* four loads at once */
+        const uint32_t symbols[4] = {table[i], table[i + 1], table[i + 2], table[i + 3]};
+        HR_UNROLL
+        for (uint32_t k = 0; k < 4; k++) {
+            const uint32_t s = symbols[k], x = counts[s];
+            const uint32_t nbits = log - zstd_log2(x);
+            counts[s] = (uint16_t)(x + 1);
+            table[i + k] = zstd_entry(nbits, nextra(s), s, (x << nbits) - size);
+        }
     }
 }
 

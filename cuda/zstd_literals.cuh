@@ -1,23 +1,37 @@
 /* Zstandard's literals: Huffman trees and streams. SPDX-License-Identifier: Apache-2.0
  *
- * A warp takes HR_K_ZSTD_TREES blocks. One lane of each reads the tree, all fill the
- * tables, and a lane decodes each stream. */
+ * A warp takes HR_K_ZSTD_TREES blocks. One lane of each reads the tree, all make the
+ * tables, and a lane decodes each stream. Its bits come through shared memory: a lane
+ * that waited for a load of its own would make the others wait, too. */
 #ifndef HR_CUDA_ZSTD_LITERALS_CUH
 #define HR_CUDA_ZSTD_LITERALS_CUH
 
 #include "group.cuh"
 #include "zstd_code.cuh"
+#include "zstd_feed.cuh"
 
 #define ZSTD_MAX_TREE_LOG 11
 #define ZSTD_MAX_WEIGHT 11
 
-struct zstd_tree {
-    uint16_t table[1 << ZSTD_MAX_TREE_LOG]; /* symbol | bits << 8 */
-    uint16_t starts[256];                   /* in the table */
+/* Units of a stream's ring, and bytes from one ring to the next: apart in the banks. */
+#define ZSTD_STREAM_NUNITS 8
+#define ZSTD_STREAM_STRIDE (16 * ZSTD_STREAM_NUNITS + 16)
+
+/* While a tree is made. */
+struct zstd_weights {
     uint8_t weights[256];
     uint32_t states[64];
     uint16_t counts[16];
-    uint32_t log; /* 0: no tree */
+    uint32_t n; /* 0: they are wrong */
+};
+
+struct alignas(16) zstd_trees {
+    uint16_t tables[HR_K_ZSTD_TREES][1 << ZSTD_MAX_TREE_LOG]; /* bits | symbol << 8 */
+    uint32_t logs[HR_K_ZSTD_TREES];                           /* 0: no tree */
+    union {
+        zstd_weights weights[HR_K_ZSTD_TREES];
+        uint8_t rings[4 * HR_K_ZSTD_TREES][ZSTD_STREAM_STRIDE];
+    };
 };
 
 struct zstd_no_extra {
@@ -27,7 +41,8 @@ struct zstd_no_extra {
 };
 
 /* Weights in a code of two states that take turns; how many, 0 if something is wrong. */
-static __device__ __forceinline__ uint32_t zstd_decode_weights(zstd_tree &t, uint64_t at,
+static __device__ __forceinline__ uint32_t zstd_decode_weights(zstd_weights &t,
+                                                               uint64_t at,
                                                                uint64_t end) {
     zstd_forward in = {at, end, 0};
     const uint32_t log = zstd_read_counts(in, t.counts, 15, 6);
@@ -55,7 +70,7 @@ static __device__ __forceinline__ uint32_t zstd_decode_weights(zstd_tree &t, uin
     return n;
 }
 
-static __device__ __forceinline__ uint32_t zstd_read_weights(zstd_tree &t, uint64_t at,
+static __device__ __forceinline__ uint32_t zstd_read_weights(zstd_weights &t, uint64_t at,
                                                              uint64_t end) {
     const uint32_t first = lz_load_u8(at++);
     if (first < 128) {
@@ -71,92 +86,180 @@ static __device__ __forceinline__ uint32_t zstd_read_weights(zstd_tree &t, uint6
     return n;
 }
 
-/* Read a tree and find where its symbols start; the last weight fills it up. False if it
- * is none. */
-static __device__ __forceinline__ uint32_t zstd_read_tree(zstd_tree &t, uint64_t at,
-                                                          uint64_t end) {
-    const uint32_t n = zstd_read_weights(t, at, end);
-    uint32_t sum = 0;
-    for (uint32_t i = 0; i < 16; i++) {
-        t.counts[i] = 0;
+/* All lanes: how many of the symbols 32 * group … have this weight. */
+static __device__ __forceinline__ uint32_t zstd_vote(uint32_t mine, uint32_t weight) {
+    return __ballot_sync(0xFFFFFFFF, mine == weight);
+}
+
+/* n entries from `start` on, of each lane. */
+static __device__ __forceinline__ void
+zstd_fill(uint16_t *table, uint32_t start, uint32_t n, uint32_t entry, uint32_t lane) {
+    if (n <= 8) {
+        for (uint32_t k = 0; k < n; k++) {
+            table[start + k] = (uint16_t)entry;
+        }
     }
-    for (uint32_t i = 0; i < n; i++) {
-        sum += (1U << t.weights[i]) >> 1;
-        t.counts[t.weights[i] & 15]++;
+    for (uint32_t many = __ballot_sync(0xFFFFFFFF, n > 8); many != 0; many &= many - 1) {
+        const uint32_t from = (uint32_t)__ffs((int)many) - 1;
+        const uint32_t first = __shfl_sync(0xFFFFFFFF, start, from);
+        const uint32_t all = __shfl_sync(0xFFFFFFFF, n, from);
+        const uint32_t value = __shfl_sync(0xFFFFFFFF, entry, from);
+        for (uint32_t k = lane; k < all; k += 32) {
+            table[first + k] = (uint16_t)value;
+        }
+    }
+}
+
+/* All lanes: the table of a tree; the last weight, which is not written down, fills it
+ * up. Its log, or 0 if there is no such tree. */
+static __device__ __forceinline__ uint32_t zstd_make_tree(uint16_t *table,
+                                                          zstd_weights &t,
+                                                          uint32_t lane) {
+    const uint32_t n = t.n;
+    uint32_t counts[ZSTD_MAX_WEIGHT + 1] = {};
+    bool is_too_much = false;
+    HR_NO_UNROLL
+    for (uint32_t i = lane; i < 256; i += 32) {
+        const uint32_t weight = i < n ? t.weights[i] : 0;
+        is_too_much = is_too_much || weight > ZSTD_MAX_WEIGHT;
+        HR_UNROLL
+        for (uint32_t w = 1; w <= ZSTD_MAX_WEIGHT; w++) {
+            counts[w] += (uint32_t)__popc(zstd_vote(weight, w));
+        }
+    }
+    uint32_t sum = 0;
+    HR_UNROLL
+    for (uint32_t w = 1; w <= ZSTD_MAX_WEIGHT; w++) {
+        sum += counts[w] << (w - 1);
     }
     const uint32_t log = zstd_log2(sum | 1) + 1, rest = (1U << log) - sum;
-    if (sum == 0 || log > ZSTD_MAX_TREE_LOG || (rest & (rest - 1)) != 0) {
-        return 0;
-    }
-    t.weights[n] = (uint8_t)(zstd_log2(rest) + 1);
-    t.counts[t.weights[n]]++;
-    if (t.counts[1] < 2) {
+    const uint32_t last = zstd_log2(rest) + 1;
+    if (__any_sync(0xFFFFFFFF, is_too_much) || sum == 0 || log > ZSTD_MAX_TREE_LOG ||
+        (rest & (rest - 1)) != 0 || counts[1] + (last == 1 ? 1 : 0) < 2) {
         return 0;
     }
     uint32_t start = 0;
-    for (uint32_t w = 1; w <= ZSTD_MAX_WEIGHT; w++) {
-        const uint32_t count = t.counts[w];
-        t.counts[w] = (uint16_t)start;
+    HR_UNROLL
+    for (uint32_t w = 1; w <= ZSTD_MAX_WEIGHT; w++) { /* from numbers to places */
+        const uint32_t count = counts[w] + (last == w ? 1 : 0);
+        counts[w] = start;
         start += count << (w - 1);
     }
-    for (uint32_t i = 0; i < 256; i++) {
-        const uint32_t w = i <= n ? t.weights[i] : 0;
-        t.weights[i] = (uint8_t)w;
-        t.starts[i] = t.counts[w];
-        t.counts[w] = (uint16_t)(t.counts[w] + ((1U << w) >> 1));
+    HR_NO_UNROLL
+    for (uint32_t i = lane; i < 256; i += 32) {
+        const uint32_t weight = i < n ? t.weights[i] : i == n ? last : 0;
+        uint32_t place = 0;
+        HR_UNROLL
+        for (uint32_t w = 1; w <= ZSTD_MAX_WEIGHT; w++) {
+            const uint32_t all = zstd_vote(weight, w);
+            const uint32_t before = (uint32_t)__popc(all & ((1U << lane) - 1));
+            place = weight == w ? counts[w] + (before << (w - 1)) : place;
+            counts[w] += (uint32_t)__popc(all) << (w - 1);
+        }
+        zstd_fill(table, place, (1U << weight) >> 1, (log + 1 - weight) | i << 8, lane);
     }
     return log;
 }
 
-/* All lanes. */
-static __device__ __forceinline__ void zstd_fill_tree(zstd_tree &t, uint32_t lane) {
-    HR_NO_UNROLL
-    for (uint32_t i = 0; i < 256; i++) {
-        const uint32_t n = (1U << t.weights[i]) >> 1;
-        const uint32_t entry = i | (t.log + 1 - t.weights[i]) << 8;
-        for (uint32_t k = lane; k < n; k += 32) {
-            t.table[t.starts[i] + k] = (uint16_t)entry;
+/* The bits of a stream, from its end: 33 or more of them in `high`, `low` after each
+ * fill, the next word behind them, and a ring. */
+struct zstd_stream {
+    zstd_feed<ZSTD_STREAM_NUNITS, 1> feed;
+    zstd_place place;
+    uint8_t *ring;
+    uint32_t high, low, next;
+    int32_t valid; /* of the 64 bits */
+    int32_t word;  /* the lowest that is in them */
+
+    __device__ __forceinline__ zstd_stream(const zstd_place &where, uint8_t *room)
+        : feed(where, 0), place(where), ring(room) {
+        const int32_t first = (place.end - 1) >> 5;
+        const uint32_t shift = 0U - (uint32_t)place.end;
+        feed.bring(place, ring, first >> 2);
+        hr_copies_wait();
+        const uint32_t a = at(first), b = at(first - 1);
+        high = __funnelshift_l(b, a, shift);
+        low = __funnelshift_l(0, b, shift);
+        valid = 64 - (int32_t)(shift & 31);
+        next = at(first - 2);
+        word = first - 1;
+    }
+    __device__ __forceinline__ uint32_t at(int32_t i) const {
+        return *(const uint32_t *)(ring +
+                                   ((uint32_t)i * 4 & (16 * ZSTD_STREAM_NUNITS - 4)));
+    }
+    /* Before up to 16 symbols; what was brought the last time is there. */
+    __device__ __forceinline__ void look_ahead() {
+        feed.bring(place, ring, (word - 2) >> 2);
+        hr_copies_commit();
+        hr_copies_wait_but_last();
+    }
+    /* Two symbols' bits, at least. */
+    __device__ __forceinline__ void fill() {
+        high |= hr_shift_right_all(next, (uint32_t)valid);
+        low |= hr_shift_left_all(next, 32U - (uint32_t)valid);
+        if (valid <= 32) {
+            valid += 32;
+            word--;
+            next = at(word - 1);
         }
     }
-}
+    /* The next symbol in the second byte. */
+    __device__ __forceinline__ uint32_t take(const uint16_t *table, uint32_t shift) {
+        const uint32_t entry = table[high >> shift];
+        high = __funnelshift_l(low, high, entry);
+        low = __funnelshift_l(0, low, entry);
+        valid -= (int32_t)(entry & 31);
+        return entry;
+    }
+    __device__ __forceinline__ bool is_at_end() const {
+        return word * 32 + valid == place.begin;
+    }
+};
 
 /* One stream: n literals to dst. False if its bits are more, or fewer. */
-static __device__ __forceinline__ bool
-zstd_decode_literals(const zstd_tree &t, zstd_bits &bits, uint64_t dst, uint32_t n) {
-    const uint32_t log = t.log;
+static __device__ __forceinline__ bool zstd_decode_literals(zstd_stream &s,
+                                                            const uint16_t *table,
+                                                            uint32_t log, uint64_t dst,
+                                                            uint32_t n) {
+    const uint32_t shift = 32 - log;
+    const uint32_t head = min((uint32_t)(0 - dst) & 15, n);
     uint32_t i = 0;
-    for (; i < n && ((dst + i) & 3) != 0; i++) {
-        bits.fill();
-        const uint32_t entry = t.table[bits.peek(log)];
-        bits.skip(entry >> 8);
-        *hr_global<uint8_t>(dst + i) = (uint8_t)entry;
+    for (; i < head; i++) {
+        s.fill();
+        *hr_global<uint8_t>(dst + i) = (uint8_t)(s.take(table, shift) >> 8);
     }
-    for (; n - i >= 4; i += 4) {
-        uint32_t word = 0;
+    HR_NO_UNROLL
+    for (; n - i >= 16; i += 16) {
+        s.look_ahead();
+        hr_u128 all;
         HR_UNROLL
         for (uint32_t k = 0; k < 4; k++) {
-            if (k % 2 == 0) {
-                bits.fill();
-            }
-            const uint32_t entry = t.table[bits.peek(log)];
-            bits.skip(entry >> 8);
-            word |= (entry & 255) << (8 * k);
+            s.fill();
+            const uint32_t a = s.take(table, shift), b = s.take(table, shift);
+            s.fill();
+            const uint32_t c = s.take(table, shift), d = s.take(table, shift);
+            all.word[k] =
+                __byte_perm(__byte_perm(a, b, 0x0051), __byte_perm(c, d, 0x0051), 0x5410);
         }
-        *hr_global<uint32_t>(dst + i) = word;
+        *hr_global<hr_u128>(dst + i) = all;
     }
+    s.look_ahead();
+    hr_copies_wait();
     for (; i < n; i++) {
-        bits.fill();
-        const uint32_t entry = t.table[bits.peek(log)];
-        bits.skip(entry >> 8);
-        *hr_global<uint8_t>(dst + i) = (uint8_t)entry;
+        s.fill();
+        *hr_global<uint8_t>(dst + i) = (uint8_t)(s.take(table, shift) >> 8);
     }
-    return bits.is_at_end();
+    return s.is_at_end();
 }
 
 /* Stream k of a block: where it lies and what it makes. */
-static __device__ __forceinline__ bool
-zstd_run_stream(const zstd_tree &t, uint64_t src, const hr_k_zstd_block *b, uint32_t k) {
-    uint64_t at = src + b->literals;
+static __device__ __forceinline__ bool zstd_run_stream(zstd_trees &trees, uint32_t tree,
+                                                       const hr_k_task *task,
+                                                       const hr_k_zstd_block *b,
+                                                       uint32_t k) {
+    const lz_range range = {task->src, task->src + task->src_nbytes};
+    uint64_t at = task->src + b->literals;
     uint32_t nbytes = b->literals_nbytes, first = 0, n = b->nliterals;
     if (b->nstreams == 4) {
         uint32_t begin = 6, end = 6;
@@ -175,9 +278,13 @@ zstd_run_stream(const zstd_tree &t, uint64_t src, const hr_k_zstd_block *b, uint
         first = share * k;
         n = k == 3 ? n - first : share;
     }
-    zstd_bits bits;
-    return bits.open(at, nbytes) &&
-           zstd_decode_literals(t, bits, b->made_literals + first, n);
+    const zstd_place place(at, nbytes, range);
+    if (!place.has_end) {
+        return false;
+    }
+    zstd_stream stream(place, trees.rings[tree * 4 + k]);
+    return zstd_decode_literals(stream, trees.tables[tree], trees.logs[tree],
+                                b->made_literals + first, n);
 }
 
 /* All lanes: the literals of block i, if they are one byte. */
@@ -195,7 +302,8 @@ static __device__ __forceinline__ void zstd_repeat_literal(const hr_k_zstd &p,
 
 extern "C" __global__ void __launch_bounds__(32)
     hr_k_zstd_literals_kernel(const __grid_constant__ hr_k_zstd p) {
-    zstd_tree *trees = (zstd_tree *)hr_shared();
+    zstd_trees &trees = *(zstd_trees *)hr_shared();
+    hr_let_next_begin(); /* sequences do not need literals */
     const uint32_t lane = threadIdx.x, mine = lane / 4 % HR_K_ZSTD_TREES, k = lane % 4;
     const uint32_t *numbers = hr_global<const uint32_t>(p.with_literals);
     HR_NO_UNROLL
@@ -207,26 +315,28 @@ extern "C" __global__ void __launch_bounds__(32)
         const hr_k_zstd_block *b = zstd_block(p, number);
         const bool is_on = is_there && b->literals_kind == HR_K_ZSTD_CODED;
         const hr_k_task *task = hr_global<const hr_k_task>(p.streams.tasks) + b->stream;
-        const uint64_t src = task->src;
         __syncwarp();
         if (lane < 4 * HR_K_ZSTD_TREES && k == 0) {
-            trees[mine].log =
-                is_on ? zstd_read_tree(trees[mine], src + b->tree, src + task->src_nbytes)
-                      : 0;
+            zstd_weights &w = trees.weights[mine];
+            w.n = is_on ? zstd_read_weights(w, task->src + b->tree,
+                                            task->src + task->src_nbytes)
+                        : 0;
         }
         __syncwarp();
         HR_NO_UNROLL
         for (uint32_t i = 0; i < HR_K_ZSTD_TREES; i++) {
-            if (trees[i].log != 0) {
-                zstd_fill_tree(trees[i], lane);
-            } else if (first + i < p.nwith_literals) {
+            const uint32_t log = zstd_make_tree(trees.tables[i], trees.weights[i], lane);
+            if (lane == 0) {
+                trees.logs[i] = log;
+            }
+            if (first + i < p.nwith_literals) {
                 zstd_repeat_literal(p, numbers[first + i]);
             }
         }
         __syncwarp();
         const bool is_good =
-            is_on && trees[mine].log != 0 &&
-            (k >= b->nstreams || zstd_run_stream(trees[mine], src, b, k));
+            is_on && trees.logs[mine] != 0 &&
+            (k >= b->nstreams || zstd_run_stream(trees, mine, task, b, k));
         if (is_on && !is_good) {
             zstd_result(p, number)->literals_code = HR_K_BAD_CODE;
         }

@@ -1,22 +1,9 @@
-/* Zstandard's sequences: tables of states, and chains through them.
- * SPDX-License-Identifier: Apache-2.0
- *
- * A warp takes HR_K_ZSTD_CHAINS blocks. A lane makes each of their tables; then a lane
- * follows each block's chain. Offsets that repeat one from before the block are written
- * down as such, and settled by hr_k_zstd_offsets_kernel, once all blocks are decoded. */
+/* Zstandard's sequences: the tables of their codes, and the offsets in the end.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef HR_CUDA_ZSTD_SEQUENCES_CUH
 #define HR_CUDA_ZSTD_SEQUENCES_CUH
 
 #include "zstd_code.cuh"
-
-/* Tables of literal lengths, offsets and match lengths, behind each other. */
-#define ZSTD_TABLES_NENTRIES (512 + 256 + 512)
-
-struct zstd_chains {
-    uint32_t tables[HR_K_ZSTD_CHAINS][ZSTD_TABLES_NENTRIES];
-    uint16_t counts[3 * HR_K_ZSTD_CHAINS][ZSTD_MAX_SYMBOLS];
-    uint32_t logs[3][HR_K_ZSTD_CHAINS]; /* ZSTD_NO_TABLE: it is wrong */
-};
 
 #define ZSTD_NO_TABLE UINT32_MAX
 
@@ -162,115 +149,6 @@ static __device__ __forceinline__ uint32_t zstd_build(uint32_t *table, uint16_t 
     }
     zstd_make_table(table, counts, max_symbol, log, extra);
     return log;
-}
-
-/* The last three offsets. */
-struct zstd_offsets {
-    uint32_t last[3];
-
-    /* value: as coded; above 3 an offset. */
-    __device__ __forceinline__ uint32_t next(uint32_t value, bool no_literals) {
-        const uint32_t which = value - 1 + (no_literals ? 1 : 0);
-        const bool is_new = value > 3;
-        uint32_t offset = which == 1 ? last[1] : which == 2 ? last[2] : last[0];
-        offset -= which == 3 ? 1 : 0;
-        offset = is_new ? min(value - 3, ZSTD_FAR) : offset;
-        last[2] = is_new || which >= 2 ? last[1] : last[2];
-        last[1] = is_new || which >= 1 ? last[0] : last[1];
-        last[0] = offset;
-        return offset;
-    }
-};
-
-/* Follow a block's chain; 0 or what is wrong. */
-static __device__ __forceinline__ uint32_t zstd_follow(const uint32_t *tables,
-                                                       const uint32_t (&logs)[3],
-                                                       const hr_k_zstd_block *b,
-                                                       uint64_t src,
-                                                       hr_k_zstd_result *result) {
-    const uint32_t *of = tables + 512, *ml = tables + 768;
-    zstd_bits bits;
-    if (!bits.open(src + b->sequences, b->sequences_nbytes)) {
-        return HR_K_BAD_CODE;
-    }
-    bits.fill();
-    uint32_t literal = tables[bits.take(logs[0])], offset = of[bits.take(logs[1])];
-    uint32_t match = ml[bits.take(logs[2])];
-    zstd_offsets offsets = {{zstd_earlier(0), zstd_earlier(1), zstd_earlier(2)}};
-    uint32_t nliterals = 0, nbytes = b->nliterals;
-    const uint32_t n = b->nsequences;
-    uint64_t *out = hr_global<uint64_t>(b->made_sequences);
-    HR_NO_UNROLL
-    for (uint32_t i = 0; i < n; i++) {
-        bits.fill();
-        const uint32_t width = zstd_nextra(offset);
-        const uint32_t value = (1U << width) + bits.take(width);
-        bits.fill();
-        const uint32_t m = (zstd_match_lengths[zstd_symbol(match)] & 0xFFFFF) +
-                           bits.take(zstd_nextra(match));
-        const uint32_t l = (zstd_literal_lengths[zstd_symbol(literal)] & 0xFFFFF) +
-                           bits.take(zstd_nextra(literal));
-        nliterals += l;
-        nbytes += m;
-        if (nliterals > b->nliterals || bits.left < 0) {
-            return HR_K_BAD_CODE;
-        }
-        if (nbytes > b->max_nbytes) {
-            return HR_K_TOO_LONG;
-        }
-        const uint32_t far = offsets.next(value, l == 0);
-        out[i] = (far & ((1U << ZSTD_OFFSET_BITS) - 1)) |
-                 (uint64_t)m << ZSTD_OFFSET_BITS | (uint64_t)l << (ZSTD_OFFSET_BITS + 18);
-        if (i + 1 < n) {
-            bits.fill();
-            literal = tables[zstd_base(literal) + bits.take(zstd_nbits(literal))];
-            match = ml[zstd_base(match) + bits.take(zstd_nbits(match))];
-            offset = of[zstd_base(offset) + bits.take(zstd_nbits(offset))];
-        }
-    }
-    result->nbytes = nbytes;
-    for (uint32_t k = 0; k < 3; k++) {
-        result->offsets[k] = offsets.last[k];
-    }
-    return bits.is_at_end() ? 0 : HR_K_BAD_CODE;
-}
-
-extern "C" __global__ void __launch_bounds__(32)
-    hr_k_zstd_sequences_kernel(const __grid_constant__ hr_k_zstd p) {
-    zstd_chains &chains = *(zstd_chains *)hr_shared();
-    const uint32_t lane = threadIdx.x, mine = lane % HR_K_ZSTD_CHAINS;
-    const uint32_t code = lane / HR_K_ZSTD_CHAINS;
-    const uint32_t *numbers = hr_global<const uint32_t>(p.with_sequences);
-    HR_NO_UNROLL
-    for (uint32_t first = blockIdx.x * HR_K_ZSTD_CHAINS; first < p.nwith_sequences;
-         first += gridDim.x * HR_K_ZSTD_CHAINS) {
-        const bool is_on = first + mine < p.nwith_sequences;
-        const uint32_t number = numbers[is_on ? first + mine : first];
-        const hr_k_zstd_block *b = zstd_block(p, number);
-        const hr_k_task *task = hr_global<const hr_k_task>(p.streams.tasks) + b->stream;
-        const uint64_t src = task->src;
-        __syncwarp();
-        if (is_on && code < 3) {
-            uint32_t *table = chains.tables[mine] + (code == 0   ? 0
-                                                     : code == 1 ? 512
-                                                                 : 768);
-            chains.logs[code][mine] =
-                zstd_build(table, chains.counts[lane], code, b, src, task->src_nbytes);
-        }
-        __syncwarp();
-        if (is_on && code == 0) {
-            const uint32_t logs[3] = {chains.logs[0][mine], chains.logs[1][mine],
-                                      chains.logs[2][mine]};
-            const bool has_tables = logs[0] != ZSTD_NO_TABLE &&
-                                    logs[1] != ZSTD_NO_TABLE && logs[2] != ZSTD_NO_TABLE;
-            hr_k_zstd_result *result = zstd_result(p, number);
-            result->sequences_code = HR_K_BAD_CODE;
-            if (has_tables) {
-                result->sequences_code =
-                    zstd_follow(chains.tables[mine], logs, b, src, result);
-            }
-        }
-    }
 }
 
 /* A thread goes through the blocks of a stream: places in the output, and offsets. */

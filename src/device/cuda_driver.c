@@ -77,6 +77,8 @@ static void open_once(void) {
         }
         memcpy((char *)&process.driver + entries[i].offset, &symbol, sizeof symbol);
     }
+    void *symbol = dlsym(library, "cuLaunchKernelEx");
+    memcpy(&process.driver.launch_with, &symbol, sizeof symbol);
     process.is_open = true;
     process.fork_generation = hr__fork_generation();
     process.init = process.driver.init(0);

@@ -39,6 +39,25 @@ enum {
     HR__CU_MAX_BLOCK_SHARED_NBYTES = 97,
 };
 
+/* A launch with attributes, as the driver lays it out. */
+typedef struct hr__cu_attribute {
+    int id;
+    char pad[4];
+    union {
+        char bytes[64];
+        int number;
+    } value;
+} hr__cu_attribute;
+
+typedef struct hr__cu_launch {
+    unsigned grid[3], block[3], shared_nbytes;
+    hr__cu_stream stream;
+    hr__cu_attribute *attributes;
+    unsigned nattributes;
+} hr__cu_launch;
+
+#define HR__CU_NEED_NOT_WAIT 6 /* for the kernel before it, once that allows it */
+
 typedef struct hr__cuda_driver {
     hr__cu_result (*init)(unsigned flags);
     hr__cu_result (*error_name)(hr__cu_result result, const char **name);
@@ -81,6 +100,9 @@ typedef struct hr__cuda_driver {
                             unsigned grid_z, unsigned block_x, unsigned block_y,
                             unsigned block_z, unsigned shared_nbytes,
                             hr__cu_stream stream, void **params, void **extra);
+    /* NULL where the driver is older than it (CUDA 11.8). */
+    hr__cu_result (*launch_with)(const hr__cu_launch *launch, hr__cu_function function,
+                                 void **params, void **extra);
 } hr__cuda_driver;
 
 /* Open and initialise the driver, once per process. Errors: HR_ERR_DEVICE without a

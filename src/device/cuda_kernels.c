@@ -140,8 +140,27 @@ static hr_status load_team(hr__cuda_kernels *k, uint32_t i, uint32_t nmultiproce
     return HR_OK;
 }
 
+/* Blocks of an entry may have so much shared memory. */
+static hr_status allow_shared(const hr__cuda_kernels *k, int entry, int nbytes,
+                              hr_error *err) {
+    const hr__cuda_driver *cu = k->driver;
+    HR__TRY(
+        hr__cuda_check(cu,
+                       cu->function_set(k->entries[entry],
+                                        HR__CU_FUNC_MAX_DYNAMIC_SHARED_NBYTES, nbytes),
+                       "asking for shared memory", err));
+    return hr__cuda_check(
+        cu,
+        cu->function_set(k->entries[entry], HR__CU_FUNC_PREFERRED_SHARED_PERCENT, 100),
+        "asking for shared memory", err);
+}
+
 static hr_status load_teams(hr__cuda_kernels *k, uint32_t nmultiprocessors,
                             hr_error *err) {
+    HR__TRY(
+        allow_shared(k, HR__ENTRY_ZSTD_LITERALS, HR_K_ZSTD_LITERALS_SHARED_NBYTES, err));
+    HR__TRY(allow_shared(k, HR__ENTRY_ZSTD_SEQUENCES, HR_K_ZSTD_SEQUENCES_SHARED_NBYTES,
+                         err));
     for (uint32_t i = 0; i < HR__NTEAMS; i++) {
         HR__TRY(load_team(k, i, nmultiprocessors, err));
     }
@@ -225,34 +244,60 @@ static hr_status launch_team(const hr__cuda_kernels *k, hr__stream s, hr__kernel
                           "launching a decoder", err);
 }
 
-/* A warp for every so many of n things. */
-static hr_status launch_warps(const hr__cuda_kernels *k, hr__stream s, int entry,
-                              uint32_t n, uint32_t per_warp, uint32_t shared_nbytes,
-                              void *params, hr_error *err) {
-    if (n == 0) {
+/* How many of n things a block of threads takes. */
+typedef struct share {
+    uint32_t n, per_block, nthreads, shared_nbytes;
+} share;
+
+static hr_status launch_shares(const hr__cuda_kernels *k, hr__stream s, int entry,
+                               share of, void *params, hr_error *err) {
+    if (of.n == 0) {
         return HR_OK;
     }
-    uint32_t nwarps = n / per_warp + (n % per_warp != 0);
+    uint32_t nblocks = of.n / of.per_block + (of.n % of.per_block != 0);
     void *arguments[] = {params};
     return hr__cuda_check(k->driver,
-                          k->driver->launch(k->entries[entry], nwarps, 1, 1, 32, 1, 1,
-                                            shared_nbytes, s, arguments, NULL),
+                          k->driver->launch(k->entries[entry], nblocks, 1, 1, of.nthreads,
+                                            1, 1, of.shared_nbytes, s, arguments, NULL),
                           "launching a decoder", err);
+}
+
+/* The same beside the kernel before it on the stream, which allows that. */
+static hr_status launch_beside(const hr__cuda_kernels *k, hr__stream s, int entry,
+                               share of, void *params, hr_error *err) {
+    if (of.n == 0 || k->driver->launch_with == NULL) {
+        return launch_shares(k, s, entry, of, params, err);
+    }
+    uint32_t nblocks = of.n / of.per_block + (of.n % of.per_block != 0);
+    hr__cu_attribute attribute = {.id = HR__CU_NEED_NOT_WAIT, .value.number = 1};
+    const hr__cu_launch launch = {.grid = {nblocks, 1, 1},
+                                  .block = {of.nthreads, 1, 1},
+                                  .shared_nbytes = of.shared_nbytes,
+                                  .stream = s,
+                                  .attributes = &attribute,
+                                  .nattributes = 1};
+    void *arguments[] = {params};
+    return hr__cuda_check(
+        k->driver, k->driver->launch_with(&launch, k->entries[entry], arguments, NULL),
+        "launching a decoder", err);
 }
 
 static hr_status launch_zstd(const hr__cuda_kernels *k, hr__stream s, hr_k_zstd params,
                              hr_error *err) {
-    HR__TRY(launch_warps(k, s, HR__ENTRY_ZSTD_LITERALS, params.nwith_literals,
-                         HR_K_ZSTD_TREES, HR_K_ZSTD_LITERALS_SHARED_NBYTES, &params,
-                         err));
-    HR__TRY(launch_warps(k, s, HR__ENTRY_ZSTD_SEQUENCES, params.nwith_sequences,
-                         HR_K_ZSTD_CHAINS, HR_K_ZSTD_SEQUENCES_SHARED_NBYTES, &params,
-                         err));
-    HR__TRY(launch_warps(k, s, HR__ENTRY_ZSTD_OFFSETS, params.streams.ntasks, 32, 0,
-                         &params, err));
+    const share literals = {params.nwith_literals, HR_K_ZSTD_TREES,
+                            HR_K_ZSTD_LITERALS_THREADS, HR_K_ZSTD_LITERALS_SHARED_NBYTES};
+    const share sequences = {params.nwith_sequences, HR_K_ZSTD_CHAINS,
+                             HR_K_ZSTD_SEQUENCES_THREADS,
+                             HR_K_ZSTD_SEQUENCES_SHARED_NBYTES};
+    const share offsets = {params.streams.ntasks, 32, 32, 0};
+    const share checksums = {params.nwith_checksums, HR_K_ZSTD_SUMS, 32, 0};
+    HR__TRY(launch_shares(k, s, HR__ENTRY_ZSTD_LITERALS, literals, &params, err));
+    HR__TRY(literals.n > 0
+                ? launch_beside(k, s, HR__ENTRY_ZSTD_SEQUENCES, sequences, &params, err)
+                : launch_shares(k, s, HR__ENTRY_ZSTD_SEQUENCES, sequences, &params, err));
+    HR__TRY(launch_shares(k, s, HR__ENTRY_ZSTD_OFFSETS, offsets, &params, err));
     HR__TRY(launch_team(k, s, HR__KERNEL_ZSTD, &params.streams, &params, err));
-    return launch_warps(k, s, HR__ENTRY_ZSTD_CHECKSUMS, params.nwith_checksums,
-                        HR_K_ZSTD_SUMS, 0, &params, err);
+    return launch_shares(k, s, HR__ENTRY_ZSTD_CHECKSUMS, checksums, &params, err);
 }
 
 hr_status hr__cuda_kernels_launch(hr__cuda_kernels *k, hr__stream s, hr__kernel kernel,

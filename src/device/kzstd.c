@@ -106,7 +106,3 @@ void hr__kzstd_fill(const hr__kzstd_batch *batch, const hr__kzstd_tables *t,
                        .nwith_sequences = sequences.n,
                        .nwith_checksums = nchecksums};
 }
-
-uint32_t hr__kzstd_choose_team(const hr__kzstd_batch *batch, uint32_t share) {
-    return batch->nstreams >= 16 * (uint64_t)share ? HR_K_ZSTD_w4 : HR_K_ZSTD_w8;
-}

@@ -34,7 +34,4 @@ void hr__kzstd_lay_out(const hr__kzstd_batch *batch, hr__kzstd_tables *t);
 void hr__kzstd_fill(const hr__kzstd_batch *batch, const hr__kzstd_tables *t,
                     uint8_t *host, hr__devptr device, hr__devptr zeros, hr_k_zstd *out);
 
-/* The team for these streams. share: multiprocessors that they have for themselves. */
-uint32_t hr__kzstd_choose_team(const hr__kzstd_batch *batch, uint32_t share);
-
 #endif

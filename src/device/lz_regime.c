@@ -18,6 +18,11 @@ static const regime regimes[] = {
     {8, 64 << 10, HR_K_LZ_p4s, HR_K_LZ_p4s},   {2, 64 << 10, HR_K_LZ_w8, HR_K_LZ_p4s},
     {0, 256 << 10, HR_K_LZ_p16, HR_K_LZ_p16s},
 };
+static const regime zstd_regimes[] = {
+    {30, 0, HR_K_ZSTD_w4, HR_K_ZSTD_w4s},
+    {2, 64 << 10, HR_K_ZSTD_p8, HR_K_ZSTD_p8s},
+    {0, 256 << 10, HR_K_ZSTD_p16, HR_K_ZSTD_p16s},
+};
 static const regime deflate_regimes[] = {
     {8, 0, HR_K_DEFLATE_w4, HR_K_DEFLATE_w4s},
     {2, 64 << 10, HR_K_DEFLATE_w8, HR_K_DEFLATE_w8s},
@@ -64,6 +69,12 @@ uint32_t hr__lz_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shu
                             const hr__lz_machine *machine) {
     return choose(regimes, sizeof regimes / sizeof *regimes, HR__KERNEL_LZ4, tasks,
                   ntasks, is_shuffled, machine);
+}
+
+uint32_t hr__zstd_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
+                              const hr__lz_machine *machine) {
+    return choose(zstd_regimes, sizeof zstd_regimes / sizeof *zstd_regimes,
+                  HR__KERNEL_ZSTD, tasks, ntasks, is_shuffled, machine);
 }
 
 uint32_t hr__deflate_choose_team(const hr_k_task *tasks, uint32_t ntasks,

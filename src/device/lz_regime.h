@@ -20,6 +20,8 @@ uint32_t hr__lz_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shu
                             const hr__lz_machine *machine);
 
 /* The same for Deflate, which has teams of its own. */
+uint32_t hr__zstd_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
+                              const hr__lz_machine *machine);
 uint32_t hr__deflate_choose_team(const hr_k_task *tasks, uint32_t ntasks,
                                  bool is_shuffled, const hr__lz_machine *machine);
 

@@ -79,10 +79,11 @@ void hr__simt_run_zstd(const hr_k_zstd *params, uint32_t nblocks, uint64_t seed)
         uint32_t nthreads, shared_nbytes;
     } teams[] = {HR_K_ZSTD_TEAMS(ZSTD_TEAM)};
     const uint32_t team = params->streams.team;
-    hr_simt_run_lanes(hr_k_zstd_literals_kernel, *params, nblocks, 32,
-                      HR_K_ZSTD_LITERALS_SHARED_NBYTES, seed);
-    hr_simt_run_lanes(hr_k_zstd_sequences_kernel, *params, nblocks, 32,
-                      HR_K_ZSTD_SEQUENCES_SHARED_NBYTES, seed);
+    hr_simt_run_lanes(hr_k_zstd_literals_kernel, *params, nblocks,
+                      HR_K_ZSTD_LITERALS_THREADS, HR_K_ZSTD_LITERALS_SHARED_NBYTES, seed);
+    hr_simt_run_lanes(hr_k_zstd_sequences_kernel, *params, nblocks,
+                      HR_K_ZSTD_SEQUENCES_THREADS, HR_K_ZSTD_SEQUENCES_SHARED_NBYTES,
+                      seed);
     hr_simt_run(hr_k_zstd_offsets_kernel, *params, nblocks, 32, seed);
     hr_simt_run_lanes(teams[team].kernel, *params, nblocks, teams[team].nthreads,
                       teams[team].shared_nbytes, seed);

@@ -61,9 +61,12 @@ static hr_status launch_zstd(hr__slab *slab, hr__slab_tables *t, hr_error *err) 
     if (zstd.nstreams == 0) {
         return HR_OK;
     }
+    const hr__lz_machine machine = share_of(d);
+    const hr_k_task *tasks =
+        (const hr_k_task *)(slab->slot->tables.pinned + t->zstd + t->zstd_tables.tasks);
     t->zstd_params.streams.status = slab->slot->tables.device + t->status;
     t->zstd_params.streams.team =
-        hr__kzstd_choose_team(&zstd, share_of(d).nmultiprocessors);
+        hr__zstd_choose_team(tasks, zstd.nstreams, slab->is_shuffled, &machine);
     return d->ops->launch(d, slab->slot->stream, HR__KERNEL_ZSTD, &t->zstd_params, err);
 }
 

@@ -24,6 +24,7 @@ typedef struct zstd_case {
 typedef struct zstd_batch {
     runner *runner;
     uint64_t random;
+    uint64_t ndrawn; /* teams that take each batch, drawn anew; 0: all */
     uint32_t ncases, nblocks;
     uint64_t nchecked, nwalked, naccepted, nstricter, nfailures;
     zstd_case cases[ZSTD_BATCH_CAPACITY];
@@ -33,7 +34,7 @@ typedef struct zstd_batch {
  * libzstd says. */
 void zstd_batch_add(zstd_batch *b, const uint8_t *src, uint32_t src_nbytes,
                     uint32_t dst_nbytes, bool is_mutant);
-/* Run what is left by every team, with two patterns in the output beforehand. */
+/* Run what is left by the teams, with two patterns in the output beforehand. */
 void zstd_batch_run(zstd_batch *b);
 
 #endif

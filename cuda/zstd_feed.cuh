@@ -1,0 +1,64 @@
+/* Zstandard's bits, brought into shared memory ahead of their use.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef HR_CUDA_ZSTD_FEED_CUH
+#define HR_CUDA_ZSTD_FEED_CUH
+
+#include "zstd_code.cuh"
+
+/* Where bits lie that are read from their end: places count bits from `base` on, and the
+ * next bit is the one below. */
+struct zstd_place {
+    uint64_t base;  /* 16 bytes aligned */
+    lz_range range; /* what may be read */
+    int32_t begin, end;
+    bool has_end;
+
+    __device__ __forceinline__ zstd_place(uint64_t first, uint32_t nbytes,
+                                          const lz_range &around)
+        : range(around) {
+        const uint32_t last = lz_load_u8(first + nbytes - 1);
+        base = first & ~UINT64_C(15);
+        begin = (int32_t)(first - base) * 8;
+        end = begin + (int32_t)(nbytes - 1) * 8 + (int32_t)zstd_log2(last | 1);
+        has_end = last != 0;
+    }
+};
+
+/* Brings units of 16 bytes, downwards, to where they have their turns in a ring; each of
+ * NLANES lanes those that are its own. */
+template <uint32_t NUNITS, uint32_t NLANES> struct zstd_feed {
+    int32_t next;
+
+    __device__ __forceinline__ zstd_feed(const zstd_place &place, uint32_t lane)
+        : next((place.end - 1) >> 7) {
+        next -= (int32_t)(((uint32_t)next - lane) % NLANES);
+    }
+
+    /* All that the ring takes when units above `current` are done with. */
+    __device__ __forceinline__ void bring(const zstd_place &place, uint8_t *ring,
+                                          int32_t current) {
+        const int32_t below = current - (int32_t)NUNITS, last = below < -1 ? -1 : below;
+        HR_NO_UNROLL
+        for (; next > last; next -= (int32_t)NLANES) {
+            const uint64_t at = place.base + (uint64_t)next * 16;
+            uint8_t *to = ring + (uint32_t)next % NUNITS * 16;
+            if (at >= place.range.begin && at + 16 <= place.range.end) {
+                hr_copy_ahead(to, at);
+            } else {
+                bring_part(place.range, at, to);
+            }
+        }
+    }
+
+  private:
+    static __device__ __forceinline__ void bring_part(const lz_range &range, uint64_t at,
+                                                      uint8_t *to) {
+        HR_NO_UNROLL
+        for (uint32_t i = 0; i < 16; i++) {
+            const bool is_in = at + i >= range.begin && at + i < range.end;
+            to[i] = is_in ? (uint8_t)lz_load_u8(at + i) : 0;
+        }
+    }
+};
+
+#endif
