@@ -98,3 +98,17 @@ def test_a_bad_chunk_is_named_by_the_worker(stored, client, tmp_path):
     with pytest.raises(hr.DataError) as caught:
         headrace.dask.from_array(hr.open(tmp_path / "b")).compute()
     assert caught.value.key == "c/1/0" and caught.value.codec == "zstd"
+
+
+def test_workers_read_into_their_gpu(stored, client):
+    try:
+        hr.device_info("cuda:0")
+    except hr.Error as error:
+        pytest.skip(f"no GPU: {error}")
+    cupy = pytest.importorskip("cupy")
+    x = headrace.dask.from_array(hr.open(stored / "a", "cuda"))
+    kinds = x.map_blocks(lambda block: np.array([[[type(block).__module__.split(".")[0]]]]),
+                         dtype="U9", meta=np.empty((0, 0, 0), "U9"), chunks=(1, 1, 1))
+    assert set(np.unique(kinds.compute())) == {"cupy"}
+    result = x.max(axis=0).compute()
+    assert isinstance(result, cupy.ndarray) and (result.get() == DATA.max(axis=0)).all()
