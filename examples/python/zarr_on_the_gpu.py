@@ -97,3 +97,28 @@ print({name: count for name, count in future.stats().items() if count})
 # %%
 feet = a.read(np.s_[:2, :5], mask_and_scale=hr.Packing(scale=3.28084, fills=(a.fill_value,)))
 print(feet.result().to("numpy"))
+
+# %% [markdown]
+# ## xarray
+# A dataset whose data variables go to the device and whose coordinates stay on the host.
+
+# %%
+if importlib.util.find_spec("xarray"):
+    import xarray as xr
+
+    ds = xr.open_dataset(url.parent, engine="headrace", device=device)
+    part = ds.elevation.isel(lat=slice(100)).load()
+    print(type(part.data), dict(part.sizes), "mean", float(part.mean()))
+
+# %% [markdown]
+# ## Training
+# Batches of crops in random order; each chunk is decoded about once an epoch.
+
+# %%
+from headrace.torch import Loader  # noqa: E402
+
+loader = Loader(a, crop=(32, 32), stride=16, batch_size=64, dtype="float32",
+                to="torch" if importlib.util.find_spec("torch") else "numpy")
+for batch in loader:
+    pass
+print(len(loader), "batches, the last of shape", tuple(batch.shape))
