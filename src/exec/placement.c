@@ -54,11 +54,11 @@ static hr_status read_page(void *user, uint64_t *pairs, hr_error *err) {
         HR__TRY(read_column(r, p->sizes_at, p->size_nbytes, pairs + 1, err));
     }
     for (uint64_t i = 0; i < r->n; i++) {
-        if (p->size_nbytes == 0) {
-            pairs[2 * i + 1] = UNKNOWN;
-        }
-        if (pairs[2 * i] == 0 || pairs[2 * i + 1] == 0) {
+        bool is_sized = p->size_nbytes > 0;
+        if (is_sized ? pairs[2 * i + 1] == 0 : pairs[2 * i] == 0) {
             pairs[2 * i] = pairs[2 * i + 1] = UINT64_MAX;
+        } else if (!is_sized) {
+            pairs[2 * i + 1] = UNKNOWN;
         }
     }
     return HR_OK;
@@ -92,10 +92,10 @@ hr_status hr__placement_lookup(const hr__index *index, const hr__placement *p,
         return HR_OK;
     }
     uint64_t before = place.part * p->part_nbytes; /* fits: part of a decoded entry */
-    if (offset > object_nbytes || before > nbytes) {
+    if (offset == 0 || offset > object_nbytes || before > nbytes) {
         return hr__fail(err, HR_ERR_DATA,
-                        "block %" PRIu64 " has %" PRIu64 " bytes at offset %" PRIu64
-                        " of a file of %" PRIu64,
+                        "block %" PRIu64 " cannot have %" PRIu64
+                        " bytes at offset %" PRIu64 " of a file of %" PRIu64,
                         place.entry, nbytes, offset, object_nbytes);
     }
     bool is_known = nbytes != UNKNOWN;

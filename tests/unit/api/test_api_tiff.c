@@ -318,9 +318,13 @@ static void bad_blocks_do_not_disturb_others(void **state) {
     tiff_start(&f, false, false);
     tiff_add(&f, &s, image);
     size_t sizes = (size_t)tiff_get(&f, tiff_value_at(&f, 325), 4);
-    for (int i = 0; i < 3; i++) {
-        static const uint32_t wrong[] = {5, 0x7FFFFFFF, 1 << 20};
+    size_t offsets = (size_t)tiff_get(&f, tiff_value_at(&f, 324), 4);
+    for (int i = 0; i < 4; i++) {
+        static const uint32_t wrong[] = {5, 0x7FFFFFFF, 1 << 20, 9};
         tiff_put(&f, sizes + 4, 4, wrong[i]);
+        if (i == 3) {
+            tiff_put(&f, offsets + 4, 4, 0);
+        }
         put(world.store, "x.tif", f.bytes, f.nbytes);
         hr_node *node = open_array("x.tif", &info);
         hr_request r[2];
