@@ -157,6 +157,13 @@ def test_arrays_together_and_types(stored, rows):
     assert np.array_equal(got, np.where(ROWS == 3, np.nan, ROWS * 0.5), equal_nan=True)
 
 
+def test_no_rows_give_no_batches(folder):
+    a = zarr.create_array(folder / "none", shape=(0, 3), chunks=(2, 3), dtype="i4")
+    for shuffle in (False, "block", "full"):
+        loader = Loader(hr.open(folder / "none"), batch_size=2, shuffle=shuffle, to="numpy")
+        assert a.shape[0] == len(loader) == len(list(loader)) == 0
+
+
 def test_batches_are_views(rows):
     one, two, *_ = list(Loader(rows, batch_size=8, buffer=2, shuffle=False, to="numpy"))
     assert two.ctypes.data == one.ctypes.data + one.nbytes

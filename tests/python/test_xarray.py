@@ -211,6 +211,17 @@ def test_packed_numbers(folder, device, dtype, attributes, zarr_format):
         same(ours(folder / "g.zarr", device=device, **options), theirs(folder / "g.zarr", **options))
 
 
+@pytest.mark.parametrize("fill", [0, float("nan"), 2 + 1j])
+@pytest.mark.filterwarnings("ignore")
+def test_complex_numbers(folder, device, fill):
+    root = zarr.create_group(folder / "g.zarr", zarr_format=2)
+    a = root.create_array("v", shape=(5,), dtype="c8", chunks=(3,), fill_value=fill)
+    a[:] = np.array([0, 1j, 2 + 1j, np.nan, 3])
+    a.attrs["_ARRAY_DIMENSIONS"] = ["x"]
+    for options in ({}, {"mask_and_scale": False}):
+        same(ours(folder / "g.zarr", device=device, **options), theirs(folder / "g.zarr", **options))
+
+
 def test_what_xarray_must_decode_is_said(folder, gpu):
     root = zarr.create_group(folder / "g.zarr", zarr_format=3)
     a = root.create_array("v", shape=(4,), dtype="i2", dimension_names=("x",))
@@ -385,3 +396,20 @@ def test_groups_of_the_corpus():
         same(ours(path).load(), want)
         ncompared += bool(want.variables)
     assert ncompared > 5
+
+
+def test_many_files(folder, gpu):
+    import cupy
+    paths = [folder / f"{i}.zarr" for i in range(3)]
+    whole = weather(9)[["t2m", "packed"]].drop_vars("label")
+    for i, path in enumerate(paths):
+        whole.isel(time=slice(3 * i, 3 * i + 3)).to_zarr(
+            path, zarr_format=3, consolidated=False,
+            encoding={"t2m": {"chunks": (2, 4, 4)}, "packed": dict(ENCODING["packed"])})
+    options = {"data_vars": "minimal", "coords": "minimal", "compat": "override"}
+    got = xr.open_mfdataset(paths, engine=Backend, device=gpu, **options)
+    assert isinstance(got.t2m.data._meta, cupy.ndarray)
+    got = got.isel(y=slice(2, 6)).compute()
+    assert isinstance(got.packed.data, cupy.ndarray)
+    want = xr.open_mfdataset(paths, engine="zarr", consolidated=False, **options)
+    same(got, want.isel(y=slice(2, 6)).compute())

@@ -88,8 +88,12 @@ def places(arrays: Sequence[_node.Array], crop: Any, stride: Any, samples: int |
 def _by_block(starts: np.ndarray[Any, Any], block: tuple[int, ...],
               rng: np.random.Generator) -> np.ndarray[Any, Any]:
     """Samples that begin in one chunk stay together; the chunks come in random order."""
-    numbers = np.unique(starts // np.asarray(block), axis=0, return_inverse=True)[1].reshape(-1)
-    rank = rng.permutation(int(numbers.max()) + 1 if len(numbers) else 0)
+    if not len(starts):
+        return np.arange(0)
+    chunks = starts // np.asarray(block)
+    numbers = np.ravel_multi_index(tuple(chunks.T), tuple(chunks.max(axis=0) + 1))
+    numbers = np.unique(numbers, return_inverse=True)[1]
+    rank = rng.permutation(int(numbers.max()) + 1)
     return np.argsort(rank[numbers], kind="stable")
 
 

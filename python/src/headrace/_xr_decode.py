@@ -20,6 +20,7 @@ NUMBERS = "biufc"
 _RELATED = ("bounds", "climatology", "coordinates", "grid_mapping")
 _EAGER_NBYTES = 1 << 20  # so much of an auxiliary coordinate is read when it is opened
 _DIMENSIONS = "_ARRAY_DIMENSIONS"
+_MASKS = ("_FillValue", "missing_value", "scale_factor", "add_offset")
 
 
 def _fill_value(value: Any, dtype: np.dtype[Any]) -> Any:
@@ -103,6 +104,9 @@ def _asked(option: Any, name: str) -> Any:
 def _packing(a: _node.Array, raw: Variable, decoded: Variable) -> _cf.Packing | None:
     """How the kernels come to what xarray's decoder would. Raises where they do not."""
     if raw.dtype.kind not in "iuf":
+        masks = [raw.attrs[name] for name in _MASKS if name in raw.attrs]
+        if any(value == value for value in masks):  # NaN masks nothing
+            raise MetadataError(f"{raw.dtype} with fill values or a scale")
         return None
     attributes = dict(raw.attrs)
     if a.format == "zarr2" and a.fill_value is not None:
