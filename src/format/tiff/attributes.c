@@ -125,9 +125,21 @@ static hr_status leave_out(hr_status status) {
     return status == HR_ERR_METADATA || status == HR_ERR_OVERFLOW ? HR_OK : status;
 }
 
+/* Where the base lies, cut into as many pixels as this image has. */
+static hr_status add_place(hr__tiff_file *file, const hr__tiff_ifd *ifd,
+                           const hr__tiff_ifd *base, const hr__tiff_layout *layout,
+                           json_object *attributes, hr_error *err) {
+    uint64_t width, height;
+    HR__TRY(hr__tiff_uint(file, base, HR__TIFF_WIDTH, 0, &width, err));
+    HR__TRY(hr__tiff_uint(file, base, HR__TIFF_LENGTH, 0, &height, err));
+    const double pixel[2] = {(double)width / (double)layout->width,
+                             (double)height / (double)layout->height};
+    return hr__tiff_geo(file, base, pixel, base->at != ifd->at, attributes, err);
+}
+
 static hr_status fill(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                      const hr__tiff_layout *layout, json_object *attributes,
-                      hr_error *err) {
+                      const hr__tiff_ifd *base, const hr__tiff_layout *layout,
+                      json_object *attributes, hr_error *err) {
     static const struct {
         const char *name;
         hr__tiff_tag tag;
@@ -154,16 +166,17 @@ static hr_status fill(hr__tiff_file *file, const hr__tiff_ifd *ifd,
             file, ifd, shown[i].tag, shown[i].name, attributes, err)));
     }
     HR__TRY(leave_out(add_levels(file, ifd, layout, attributes, err)));
-    HR__TRY(leave_out(hr__tiff_gdal(file, ifd, layout->nsamples, attributes, err)));
-    return leave_out(hr__tiff_geo(file, ifd, attributes, err));
+    HR__TRY(leave_out(hr__tiff_gdal(file, base, layout->nsamples, attributes, err)));
+    return leave_out(add_place(file, ifd, base, layout, attributes, err));
 }
 
 hr_status hr__tiff_attributes(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                              const hr__tiff_layout *layout, json_object *nodata,
-                              hr__tiff_node *node, hr_error *err) {
+                              const hr__tiff_ifd *base, const hr__tiff_layout *layout,
+                              json_object *nodata, hr__tiff_node *node, hr_error *err) {
     json_object *attributes = json_object_new_object();
-    hr_status status = attributes == NULL ? hr__fail_memory(err, 0)
-                                          : fill(file, ifd, layout, attributes, err);
+    hr_status status = attributes == NULL
+                           ? hr__fail_memory(err, 0)
+                           : fill(file, ifd, base, layout, attributes, err);
     if (status == HR_OK && nodata != NULL) {
         json_object_object_add(attributes, "_FillValue", json_object_get(nodata));
     }

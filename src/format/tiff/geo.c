@@ -183,7 +183,8 @@ static bool transform_of(const place_tags *p, bool is_point, double *t) {
 }
 
 hr_status hr__tiff_geo(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                       json_object *attributes, hr_error *err) {
+                       const double pixel[2], bool is_overview, json_object *attributes,
+                       hr_error *err) {
     keys k = {0};
     place_tags p = {0};
     double *rpc, t[6];
@@ -196,6 +197,10 @@ hr_status hr__tiff_geo(hr__tiff_file *file, const hr__tiff_ifd *ifd,
     HR__TRY(hr__tiff_doubles(file, ifd, HR__TIFF_RPC, &rpc, &nrpc, err));
     bool is_point = number_of(&k, RASTER_TYPE) == POINT;
     if (transform_of(&p, is_point, t)) {
+        t[1] *= pixel[0];
+        t[2] *= pixel[1];
+        t[4] *= pixel[0];
+        t[5] *= pixel[1];
         hr__tiff_json_list(attributes, "GeoTransform", t, 6);
     }
     if (k.ndirectory >= 8) {
@@ -203,6 +208,9 @@ hr_status hr__tiff_geo(hr__tiff_file *file, const hr__tiff_ifd *ifd,
                                json_object_new_string(is_point ? "Point" : "Area"));
     }
     add_keys(&k, attributes);
+    if (is_overview) {
+        return HR_OK;
+    }
     hr__tiff_json_list(attributes, "ModelPixelScale", p.scale, p.nscale);
     hr__tiff_json_list(attributes, "ModelTiepoint", p.points, p.npoints);
     hr__tiff_json_list(attributes, "ModelTransformation", p.matrix, p.nmatrix);

@@ -226,16 +226,17 @@ static bool read_number(const char *text, uint64_t *number) {
 }
 
 hr_status hr__tiff_ifd_find(hr__tiff_file *file, const char *fragment, hr__tiff_ifd *ifd,
-                            hr_error *err) {
+                            hr__tiff_ifd *base, hr_error *err) {
     uint64_t number = 0;
-    if (fragment == NULL) {
-        return find_ifd(file, 0, ifd, err);
-    }
-    if (strncmp(fragment, "ifd=", 4) == 0 && read_number(fragment + 4, &number)) {
-        return find_ifd(file, number, ifd, err);
+    if (fragment == NULL ||
+        (strncmp(fragment, "ifd=", 4) == 0 && read_number(fragment + 4, &number))) {
+        HR__TRY(find_ifd(file, number, ifd, err));
+        *base = *ifd;
+        return HR_OK;
     }
     if (strncmp(fragment, "level=", 6) == 0 && read_number(fragment + 6, &number)) {
-        return find_level(file, number, ifd, err);
+        HR__TRY(find_level(file, number, ifd, err));
+        return hr__tiff_ifd_read(file, file->first_ifd, base, err);
     }
     return hr__fail(err, HR_ERR_ARGUMENT,
                     "fragment \"%.60s\" is neither ifd=NUMBER nor level=NUMBER",

@@ -41,9 +41,10 @@ typedef struct hr__tiff_ifd {
 
 hr_status hr__tiff_ifd_read(hr__tiff_file *file, uint64_t at, hr__tiff_ifd *ifd,
                             hr_error *err);
-/* The IFD that a fragment names. */
+/* The IFD that a fragment names; *base is the image that it is an overview of, else
+ * itself. */
 hr_status hr__tiff_ifd_find(hr__tiff_file *file, const char *fragment, hr__tiff_ifd *ifd,
-                            hr_error *err);
+                            hr__tiff_ifd *base, hr_error *err);
 
 #define HR__TIFF_MAX_LEVELS 64
 /* (height, width) of the overviews of the first image, from the beginning of
@@ -170,11 +171,11 @@ hr_status hr__tiff_chains(hr__tiff_file *file, const hr__tiff_ifd *ifd,
                           const hr__tiff_layout *layout, hr__tiff_node *node,
                           hr_error *err);
 
-/* attributes.c: tags for people, as JSON. `nodata` is the value that absent blocks have,
- * or NULL where none is tagged. */
+/* attributes.c: tags for people, as JSON. An overview has place and metadata of its base.
+ * `nodata` is the value that absent blocks have, or NULL where none is tagged. */
 hr_status hr__tiff_attributes(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                              const hr__tiff_layout *layout, json_object *nodata,
-                              hr__tiff_node *node, hr_error *err);
+                              const hr__tiff_ifd *base, const hr__tiff_layout *layout,
+                              json_object *nodata, hr__tiff_node *node, hr_error *err);
 /* A text up to its NUL; bytes that are no UTF-8 are taken as Latin-1. */
 json_object *hr__tiff_json_text(const char *bytes, uint64_t nbytes);
 /* A number; JSON has no name for those that are not finite: "NaN", "Infinity". */
@@ -183,10 +184,12 @@ json_object *hr__tiff_json_number(double value);
 void hr__tiff_json_list(json_object *object, const char *name, const double *values,
                         uint64_t n);
 
-/* geo.c: where the image lies: "GeoTransform", "GeoKeys", "EPSG", "AREA_OR_POINT" and the
- * tags that these are made of */
+/* geo.c: where the image lies: "GeoTransform", "GeoKeys", "EPSG", "AREA_OR_POINT" and,
+ * but for overviews, the tags that these are made of. A pixel stands for `pixel` columns
+ * and rows of the IFD's own. */
 hr_status hr__tiff_geo(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                       json_object *attributes, hr_error *err);
+                       const double pixel[2], bool is_overview, json_object *attributes,
+                       hr_error *err);
 
 /* gdal.c: the XML that GDAL keeps in a tag, as "GDAL_METADATA"; "scale_factor" and
  * "add_offset" where all samples share them, else "scales" and "offsets" */

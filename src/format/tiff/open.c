@@ -44,7 +44,8 @@ static json_object *parse_nodata(const char *text) {
 /* Blocks that are not there have the value that says so, where the type has it: then
  * *nodata is that value, which the caller owns. */
 static hr_status read_nodata(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                             hr__tiff_node *node, json_object **nodata, hr_error *err) {
+                             const hr__tiff_ifd *base, hr__tiff_node *node,
+                             json_object **nodata, hr_error *err) {
     char *text;
     uint64_t nbytes;
     hr__array *a = &node->array;
@@ -55,6 +56,9 @@ static hr_status read_nodata(hr__tiff_file *file, const hr__tiff_ifd *ifd,
     a->fill = fill;
     node->fill_value_json = "0";
     HR__TRY(hr__tiff_bytes(file, ifd, HR__TIFF_GDAL_NODATA, &text, &nbytes, err));
+    if (text == NULL) {
+        HR__TRY(hr__tiff_bytes(file, base, HR__TIFF_GDAL_NODATA, &text, &nbytes, err));
+    }
     json_object *value = text == NULL ? NULL : parse_nodata(text);
     if (value != NULL && hr__json_number(value, &a->dtype, fill)) {
         node->fill_value_json = hr__arena_strdup(
@@ -84,17 +88,17 @@ hr_status hr__tiff_open(const hr__byte_source *source, const char *key,
                         const char *fragment, uint64_t max_nbytes, hr__arena *arena,
                         hr__tiff_node *node, hr_error *err) {
     hr__tiff_file file;
-    hr__tiff_ifd ifd;
+    hr__tiff_ifd ifd, base;
     hr__tiff_layout layout;
     HR__TRY(hr__tiff_file_open(source, max_nbytes, arena, &file, err));
-    HR__TRY(hr__tiff_ifd_find(&file, fragment, &ifd, err));
+    HR__TRY(hr__tiff_ifd_find(&file, fragment, &ifd, &base, err));
     HR__TRY(hr__tiff_layout_read(&file, &ifd, &layout, err));
     HR__TRY(hr__tiff_chains(&file, &ifd, &layout, node, err));
     HR__TRY(name_axes(arena, &layout, node, err));
     json_object *nodata = NULL;
-    hr_status status = read_nodata(&file, &ifd, node, &nodata, err);
+    hr_status status = read_nodata(&file, &ifd, &base, node, &nodata, err);
     if (status == HR_OK) {
-        status = hr__tiff_attributes(&file, &ifd, &layout, nodata, node, err);
+        status = hr__tiff_attributes(&file, &ifd, &base, &layout, nodata, node, err);
     }
     json_object_put(nodata);
     HR__TRY(status);

@@ -192,6 +192,39 @@ static void texts_and_fill_values_are_shown(void **state) {
     json_object_put(a);
 }
 
+static void overviews_lie_where_their_image_does(void **state) {
+    (void)state;
+    static const uint8_t image[64];
+    static const char xml[] = "<Item name=\"S\" sample=\"0\" role=\"scale\">2</Item>";
+    const tiff_extra extra[] = {NUMBERS(33550, scale), NUMBERS(33922, points),
+                                WORDS(34735, point_keys), TEXT(42112, xml)};
+    const tiff_spec s = {.width = 6,
+                         .height = 4,
+                         .bits = 16,
+                         .nodata = "7",
+                         .extra = extra,
+                         .nextra = COUNT(extra)};
+    const tiff_spec small = {.width = 3, .height = 1, .bits = 16, .subfile_type = 1};
+    tiff_file f;
+    tiff_start(&f, false, false);
+    tiff_add(&f, &s, image);
+    tiff_add(&f, &small, image);
+    assert_int_equal(open_fragment(&f, "level=1"), HR_OK);
+    json_object *a = json_tokener_parse(opened.node.attributes_json);
+    assert_member(a, "GeoTransform", "[99.375,0.5,0.0,52.25,0.0,-2.0]");
+    assert_member(a, "EPSG", "4326");
+    assert_member(a, "scale_factor", "2.0");
+    assert_member(a, "_FillValue", "7");
+    assert_member(a, "ModelTiepoint", "absent");
+    json_object_put(a);
+    assert_int_equal(open_fragment(&f, "ifd=1"), HR_OK);
+    a = json_tokener_parse(opened.node.attributes_json);
+    assert_member(a, "GeoTransform", "absent");
+    assert_member(a, "_FillValue", "absent");
+    json_object_put(a);
+    tiff_free(&f);
+}
+
 /* Nobody's pixels depend on it. */
 static void broken_tags_are_left_out(void **state) {
     (void)state;
@@ -239,6 +272,7 @@ int main(void) {
         cmocka_unit_test(metadata_of_gdal_are_read),
         cmocka_unit_test(broken_metadata_of_gdal_do_no_harm),
         cmocka_unit_test(texts_and_fill_values_are_shown),
+        cmocka_unit_test(overviews_lie_where_their_image_does),
         cmocka_unit_test(broken_tags_are_left_out),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
