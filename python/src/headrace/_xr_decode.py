@@ -124,13 +124,12 @@ def _packing(a: _node.Array, raw: Variable, decoded: Variable) -> _cf.Packing | 
 class Variables:
     """The arrays of a group on their way to variables."""
 
-    def __init__(self, group: _node.Group, device: str, drop: set[str]) -> None:
-        self._device = device
-        self._arrays = {name: group[name] for name, kind in group.members().items()
-                        if kind == "array" and name not in drop}
+    def __init__(self, arrays: Mapping[str, _node.Array], attrs: Mapping[str, Any],
+                 device: str) -> None:
+        self._arrays, self._device = arrays, device
         self._raw: dict[str, Variable] = {}
         attributes = {name: _attributes(a) for name, a in self._arrays.items()}
-        self._related = _related([*attributes.values(), group.attrs])
+        self._related = _related([*attributes.values(), attrs])
         dims = {name: _dims(name, a) for name, a in self._arrays.items()}
         self._eager = _read_eagerly({name: a for name, a in self._arrays.items()
                                      if self._is_eager(name, a, dims[name])})

@@ -19,7 +19,7 @@ from typing import Any
 from xarray import Coordinates, Dataset, DataTree
 from xarray.backends import BackendEntrypoint
 
-from . import _node
+from . import _node, _xr_tiff
 from ._errors import ArgumentError
 from ._xr_array import device_text
 from ._xr_decode import Variables
@@ -54,12 +54,15 @@ class Backend(BackendEntrypoint):
             drop_variables: str | Iterable[str] | None = None, use_cftime: Any = None,
             decode_timedelta: Any = None, group: str | None = None, device: Any = None,
             consolidated: bool | None = None, zarr_format: int | None = None) -> Dataset:
-        node = _open(filename_or_obj, group, consolidated, zarr_format)
-        return _dataset(node, device_text(device), {
+        options = {
             "mask_and_scale": mask_and_scale, "decode_times": decode_times,
             "concat_characters": concat_characters, "decode_coords": decode_coords,
             "drop_variables": drop_variables, "use_cftime": use_cftime,
-            "decode_timedelta": decode_timedelta})
+            "decode_timedelta": decode_timedelta}
+        node = _open(filename_or_obj, group, consolidated, zarr_format)
+        if _xr_tiff.is_tiff(node):
+            return _image(node, os.fspath(filename_or_obj), device_text(device), options)
+        return _dataset(node, device_text(device), options)
 
     def open_groups_as_dict(
             self, filename_or_obj: Any, *, mask_and_scale: Any = True, decode_times: Any = True,
@@ -70,6 +73,8 @@ class Backend(BackendEntrypoint):
             zarr_format: int | None = None) -> dict[str, Dataset]:
         """A dataset for the group and each group below it, by path from it."""
         root = _open(filename_or_obj, group, consolidated, zarr_format)
+        if not isinstance(root, _node.Group):
+            raise ArgumentError(f"{root.url} is an array: it has no groups")
         members = root.members(recursive=True)
         nodes = {"/": root, **{f"/{path}": root[path]
                                for path, kind in members.items() if kind == "group"}}
@@ -87,20 +92,30 @@ class Backend(BackendEntrypoint):
         return DataTree.from_dict(self.open_groups_as_dict(filename_or_obj, **options))
 
 
-def _open(url: Any, group: str | None, consolidated: bool | None,
-          zarr_format: int | None) -> _node.Group:
-    node = _node.open(url, "cpu", path=(group or "").strip("/"), consolidated=consolidated,
+def _open(url: Any, group: str | None, consolidated: bool | None, zarr_format: int | None) -> Any:
+    return _node.open(url, "cpu", path=(group or "").strip("/"), consolidated=consolidated,
                       zarr_format=zarr_format)
+
+
+def _dataset(node: Any, device: str, options: dict[str, Any]) -> Dataset:
+    drop = options["drop_variables"] or ()
+    drop = {drop} if isinstance(drop, str) else set(drop)
     if not isinstance(node, _node.Group):
         raise ArgumentError(f"{node.url} is an array: xarray opens the group that it is in")
-    return node
-
-
-def _dataset(group: _node.Group, device: str, options: dict[str, Any]) -> Dataset:
-    drop = options["drop_variables"] or ()
-    variables = Variables(group, device, {drop} if isinstance(drop, str) else set(drop))
-    attrs = {k: v for k, v in group.attrs.items() if not k.lower().startswith("_nc")}
-    decoded, attrs, named = variables.decode(attrs, options)
+    arrays = {name: node[name] for name, kind in node.members().items()
+              if kind == "array" and name not in drop}
+    attrs = {k: v for k, v in node.attrs.items() if not k.lower().startswith("_nc")}
+    decoded, attrs, named = Variables(arrays, node.attrs, device).decode(attrs, options)
     coords = {name: v for name, v in decoded.items() if name in named or v.dims == (name,)}
     data = {name: v for name, v in decoded.items() if name not in coords}
     return Dataset(data, coords=Coordinates(coords, indexes={}), attrs=attrs)
+
+
+def _image(a: _node.Array, url: str, device: str, options: dict[str, Any]) -> Dataset:
+    """A TIFF: one variable, and where its pixels are."""
+    full = _node.open(url.partition("#")[0], "cpu") if "#level" in url else a
+    decoded, _, _ = Variables({_xr_tiff.NAME: a}, {}, device).decode({}, options)
+    coords = _xr_tiff.coordinates(a, full)
+    if _xr_tiff.GRID_MAPPING in coords:
+        decoded[_xr_tiff.NAME].encoding["grid_mapping"] = _xr_tiff.GRID_MAPPING
+    return Dataset(decoded, coords=Coordinates(coords, indexes={}))
