@@ -434,3 +434,5 @@ def test_a_tiff_is_a_dataset(device):
     assert (level.x[0], level.x[1], level.y[0]) == (1.0, 3.0, -1.0)
     with pytest.raises(hr.ArgumentError, match="no groups"):
         xr.open_datatree(path, engine=Backend)
+    nan = ours(str(test_corpus.CORPUS / "tiff/rasterio/tests/data/float_nan.tif"), device=device)
+    assert np.isnan(nan.band_data.to_numpy()).any()

@@ -24,8 +24,10 @@ _MASKS = ("_FillValue", "missing_value", "scale_factor", "add_offset")
 
 
 def _fill_value(value: Any, dtype: np.dtype[Any]) -> Any:
-    """_FillValue as xarray writes it to format 3: doubles in base64."""
+    """_FillValue as xarray writes it to format 3: doubles in base64; or "NaN"."""
     if dtype.kind == "f" and isinstance(value, str):
+        if len(value) != 12:
+            return float(value)
         return struct.unpack("<d", base64.standard_b64decode(value))[0]
     if dtype.kind == "c" and isinstance(value, list):
         return complex(*(struct.unpack("<d", base64.standard_b64decode(v))[0] for v in value))
