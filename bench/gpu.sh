@@ -43,6 +43,8 @@ if [ -f "$pack/make_data.py" ]; then # writes era, cells, label
         for codec in snappy blosclz; do
             LINES_OF_LOG=30 step "bench_${codec}_$name" "$pack/bin/bench_$codec" "$field"
         done
+        LINES_OF_LOG=60 step "bench_zstd_$name" \
+            "$pack/bin/bench_zstd" "$field" ${peer[@]+"${peer[@]}"}
     done
 fi
 LINES_OF_LOG=2 step launches "$pack/bin/bench_launch" cuda
@@ -66,7 +68,7 @@ if python3 -c 'import zarr, numcodecs' 2>/dev/null; then
     # The same chunks, in the GPU's memory already.
     LINES_OF_LOG=20 step kern_chunks "$pack/bin/kern_chunks" cuda "$out/arrays/blosc-lz4.zarr"
 fi
-# Small sets, each in the time that its tool leaves it: at most 250 s in all.
+# Small sets, each in the time that its tool leaves it: at most 300 s in all.
 sanitizer() { # sanitizer TOOL SECONDS PROGRAM ARGUMENT…
     local tool=$1 limit=$2 program=$3
     shift 3
@@ -83,6 +85,7 @@ for tool in memcheck racecheck initcheck synccheck; do
     for codec in snappy blosclz; do
         sanitizer "$tool" 8 "kern_$codec" --small 1 --mutants 4 $turns
     done
+    sanitizer "$tool" 12 kern_zstd --mutants 4 --draw 1
     sanitizer "$tool" 10 kern_filters --cases 10
 done
 sanitizer memcheck 15 kern_mutants --mutants 500 --batch 256 --largest 4096

@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The first byte chooses the array, the rest is its only chunk. Both ways must end alike:
- * the same bytes, or an error. */
+ * the same bytes, or an error; but for what the formats forbid and the host's libraries
+ * let pass, which kernels refuse. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,13 +75,26 @@ static void must(hr_status status) {
     }
 }
 
-static hr_status read_chunk(hr_node *node, const char *dtype, int32_t type,
-                            uint8_t *out) {
+/* liblz4 takes matches of offset 0, libzstd bits that are left over and blocks that are
+ * too long. */
+static bool is_stricter(const hr_error *device) {
+    static const char *const reasons[] = {"refers to bytes before its output",
+                                          "has malformed entropy-coded bits",
+                                          "makes more bytes than expected"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+        found = found || strstr(device->message, reasons[i]) != NULL;
+    }
+    return found;
+}
+
+static hr_status read_chunk(hr_node *node, const char *dtype, int32_t type, uint8_t *out,
+                            hr_error *err) {
     static const int64_t shape[] = {NELEMS};
     hr_tensor dst = {.data = out, .device = {.type = type}, .ndim = 1, .shape = shape};
     must(hr_dtype_parse(dtype, &dst.dtype, NULL));
     memset(out, 0xA5, NBYTES);
-    return hr_read(node, NULL, &dst, NULL);
+    return hr_read(node, NULL, &dst, err);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
@@ -101,10 +116,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
     must(hr_store_set(store, a->chunk, data + 1, nbytes - 1, NULL));
     must(hr_open_store(store, "", NULL, &node, NULL));
     uint8_t *host = malloc(NBYTES), *device = malloc(NBYTES);
-    hr_status h = read_chunk(node, a->dtype, HR_DEVICE_CPU, host);
-    hr_status d = read_chunk(node, a->dtype, HR_DEVICE_SIMT, device);
-    if ((h == HR_OK) != (d == HR_OK) ||
-        (h == HR_OK && memcmp(host, device, NBYTES) != 0)) {
+    hr_error err = HR_ERROR_INIT;
+    hr_status h = read_chunk(node, a->dtype, HR_DEVICE_CPU, host, NULL);
+    hr_status d = read_chunk(node, a->dtype, HR_DEVICE_SIMT, device, &err);
+    bool is_like = (h == HR_OK) == (d == HR_OK) || (h == HR_OK && is_stricter(&err));
+    if (!is_like || (d == HR_OK && memcmp(host, device, NBYTES) != 0)) {
         abort();
     }
     free(host);

@@ -151,7 +151,10 @@ static hr_status read_sequences(reader *r, memory *m, hr__zstd_block *b, hr_erro
     }
     b->nsequences = (uint32_t)n;
     if (n * MIN_MATCH > b->max_nbytes) {
-        return fail_at(r, "more sequences than a block has bytes", err);
+        /* libzstd does not look: it shall say what it makes of that. */
+        return hr__fail(err, HR_ERR_UNSUPPORTED,
+                        "zstd data, byte %u: more sequences than a block has bytes",
+                        r->at);
     }
     if (n == 0) {
         return r->at == r->end ? HR_OK : fail_at(r, "bytes behind the last literal", err);

@@ -52,6 +52,25 @@ static void deflate_has_teams_of_its_own(void **state) {
                      HR_K_DEFLATE_w8);
 }
 
+static void zstd_has_teams_of_its_own(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t ntasks, nbytes, plain, shuffled;
+    } cases[] = {
+        {8192, 64 << 10, HR_K_ZSTD_w4, HR_K_ZSTD_w4s},
+        {2048, 256 << 10, HR_K_ZSTD_p8, HR_K_ZSTD_p8s},
+        {128, 4 << 20, HR_K_ZSTD_p16, HR_K_ZSTD_p16s},
+        {10, 4096, HR_K_ZSTD_w4, HR_K_ZSTD_w4s},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int shuffled = 0; shuffled < 2; shuffled++) {
+            assert_int_equal(choose_by(hr__zstd_choose_team, cases[i].ntasks,
+                                       cases[i].nbytes, shuffled != 0, &big),
+                             shuffled != 0 ? cases[i].shuffled : cases[i].plain);
+        }
+    }
+}
+
 static void the_fewer_streams_the_larger_the_team(void **state) {
     (void)state;
     assert_int_equal(choose(8192, 64 << 10, false, &big), HR_K_LZ_w2);
@@ -107,6 +126,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fewer_streams_the_larger_the_team),
         cmocka_unit_test(deflate_has_teams_of_its_own),
+        cmocka_unit_test(zstd_has_teams_of_its_own),
         cmocka_unit_test(short_streams_get_small_teams),
         cmocka_unit_test(teams_fit_the_machine),
         cmocka_unit_test(one_long_stream_counts),
