@@ -23,6 +23,15 @@ static const regime zstd_regimes[] = {
     {2, 64 << 10, HR_K_ZSTD_p8, HR_K_ZSTD_p8s},
     {0, 256 << 10, HR_K_ZSTD_p16, HR_K_ZSTD_p16s},
 };
+/* Of streams that are mostly long runs: those are copied by the whole team, one after the
+ * other, and more threads do not make that faster for long. */
+static const regime run_regimes[] = {
+    {16, 0, HR_K_LZ_w1s, HR_K_LZ_w1s},
+    {4, 16 << 10, HR_K_LZ_w2s, HR_K_LZ_w2s},
+    {0, 64 << 10, HR_K_LZ_p4s, HR_K_LZ_p4s},
+};
+#define RUN_RATIO 32 /* they decode to so many times their size */
+
 static const regime deflate_regimes[] = {
     {8, 0, HR_K_DEFLATE_w4, HR_K_DEFLATE_w4s},
     {2, 64 << 10, HR_K_DEFLATE_w8, HR_K_DEFLATE_w8s},
@@ -65,8 +74,21 @@ static uint32_t choose(const regime *rows, size_t nrows, hr__kernel kernel,
     return team;
 }
 
+static bool are_long_runs(const hr_k_task *tasks, uint32_t ntasks) {
+    uint64_t src_nbytes = 0, dst_nbytes = 0;
+    for (uint32_t i = 0; i < ntasks; i++) {
+        src_nbytes += tasks[i].src_nbytes;
+        dst_nbytes += tasks[i].dst_nbytes;
+    }
+    return src_nbytes < dst_nbytes / RUN_RATIO;
+}
+
 uint32_t hr__lz_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
                             const hr__lz_machine *machine) {
+    if (are_long_runs(tasks, ntasks)) {
+        return choose(run_regimes, sizeof run_regimes / sizeof *run_regimes,
+                      HR__KERNEL_LZ4, tasks, ntasks, is_shuffled, machine);
+    }
     return choose(regimes, sizeof regimes / sizeof *regimes, HR__KERNEL_LZ4, tasks,
                   ntasks, is_shuffled, machine);
 }

@@ -13,11 +13,14 @@ static const hr__lz_machine big = {132, 232448}, small = {40, 65536};
 typedef uint32_t chooser(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
                          const hr__lz_machine *machine);
 
+static uint32_t ratio = 2;
+
 static uint32_t choose_by(chooser *by, uint32_t ntasks, uint32_t nbytes, bool is_shuffled,
                           const hr__lz_machine *machine) {
     hr_k_task *tasks = calloc(ntasks, sizeof *tasks);
     assert_non_null(tasks);
     for (uint32_t i = 0; i < ntasks; i++) {
+        tasks[i].src_nbytes = nbytes / ratio;
         tasks[i].dst_nbytes = nbytes;
     }
     uint32_t team = by(tasks, ntasks, is_shuffled, machine);
@@ -83,6 +86,17 @@ static void the_fewer_streams_the_larger_the_team(void **state) {
     assert_int_equal(choose(128, 4 << 20, true, &big), HR_K_LZ_p16s);
 }
 
+static void long_runs_get_smaller_teams(void **state) {
+    (void)state;
+    ratio = 50;
+    for (int shuffled = 0; shuffled < 2; shuffled++) {
+        assert_int_equal(choose(4096, 64 << 10, shuffled != 0, &big), HR_K_LZ_w1s);
+        assert_int_equal(choose(1024, 256 << 10, shuffled != 0, &big), HR_K_LZ_w2s);
+        assert_int_equal(choose(64, 4 << 20, shuffled != 0, &big), HR_K_LZ_p4s);
+    }
+    ratio = 2;
+}
+
 static void short_streams_get_small_teams(void **state) {
     (void)state;
     assert_int_equal(choose(10, 4096, false, &big), HR_K_LZ_w2);
@@ -102,6 +116,7 @@ static void one_long_stream_counts(void **state) {
     assert_non_null(tasks);
     for (uint32_t i = 0; i < N; i++) {
         tasks[i].dst_nbytes = i == 77 ? 16 << 20 : 64 << 10;
+        tasks[i].src_nbytes = tasks[i].dst_nbytes / ratio;
     }
     assert_int_equal(hr__lz_choose_team(tasks, N, false, &big), HR_K_LZ_w8);
     assert_int_equal(hr__lz_choose_team(tasks, 0, false, &big), HR_K_LZ_w2);
@@ -127,6 +142,7 @@ int main(void) {
         cmocka_unit_test(the_fewer_streams_the_larger_the_team),
         cmocka_unit_test(deflate_has_teams_of_its_own),
         cmocka_unit_test(zstd_has_teams_of_its_own),
+        cmocka_unit_test(long_runs_get_smaller_teams),
         cmocka_unit_test(short_streams_get_small_teams),
         cmocka_unit_test(teams_fit_the_machine),
         cmocka_unit_test(one_long_stream_counts),
