@@ -56,7 +56,7 @@ class _Node:
 
     @property
     def format(self) -> str:
-        """"zarr2" or "zarr3"."""
+        """"zarr2", "zarr3", "tiff" or "bigtiff"."""
         return str(self._info["format"])
 
     @property
@@ -273,7 +273,8 @@ def _wrap(node: _ext.Node, context: _ext.Context, device: tuple[int, int],
 
 def open(url: str | os.PathLike[str] | MemoryStore, device: Any = None, *, path: str = "",
          consolidated: bool | None = None, zarr_format: int | None = None) -> Any:
-    """Open the array or group at a path or file:// URL of a Zarr directory, or in a store.
+    """Open the array or group at a path or file:// URL of a Zarr directory or a TIFF file, or
+    in a store.
 
     device: where results go: "cpu", "cuda" (the current GPU), "cuda:1", "auto" (the GPU
     where there is one), an index, or what frameworks call a device; None: as configured.
