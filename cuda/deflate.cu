@@ -10,7 +10,7 @@ typedef deflate_team<4, 0, 160, 192, 10, 8, 512, 1024, true, 8> deflate_team_w4s
 typedef deflate_team<8, 0, 192, 256, 11, 4, 1024, 2048, false, 4> deflate_team_w8;
 typedef deflate_team<8, 0, 192, 256, 10, 8, 1024, 2048, true, 4> deflate_team_w8s;
 typedef deflate_team<16, 0, 288, 384, 10, 12, 2048, 8192, true, 1> deflate_team_w16s;
-typedef deflate_team<16, 16, 192, 320, 10, 4, 2048, 16384, false, 1> deflate_team_p16;
+typedef deflate_team<24, 8, 160, 256, 11, 4, 1024, 8192, false, 1> deflate_team_p24;
 
 #define DEFLATE_KERNEL(name, threads, shared_nbytes)                                     \
     static_assert(deflate_team_##name::THREADS == threads, "kernel_abi.h disagrees");    \

@@ -1,88 +1,44 @@
-/* Deflate streams, parsed by many lanes at once. SPDX-License-Identifier: Apache-2.0
- *
- * Where a symbol begins in a Huffman code only the symbol before it tells. But a decoder
- * that starts at a wrong bit soon falls in step with the right one. So each lane gets a
- * segment of the input, and starts some way before it; where the lane before leaves its
- * own segment shows whether that was right, and if not, the lane goes again from there,
- * until all agree with those before them. The first lane always starts right, so each
- * round settles one more at least: data that never falls in step costs time, and is right
- * too.
- *
- * Tiles only take symbols that are certainly good; the rest comes one at a time from one
- * lane, which alone says what is wrong with a stream. */
+/* Deflate streams: what they are wrapped in, and their blocks.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef HR_CUDA_DEFLATE_PARSER_CUH
 #define HR_CUDA_DEFLATE_PARSER_CUH
 
-#include "deflate_header.cuh"
-#include "deflate_walk.cuh"
-#include "lz_team.cuh"
+#include "deflate_tiles.cuh"
 
-/* What a team of Deflate's agrees on beside an LZ team:
- *   BITS      segment of a lane, in bits
- *   LEAD      bits before it that a lane starts at
- *   LOG       of the table of literals and lengths
- *   TIMES     how much longer output is than input, at most, before a tile is cut */
-template <uint32_t PARSE, uint32_t MAKE, uint32_t BITS_, uint32_t LEAD_, uint32_t LOG_,
-          uint32_t TIMES, uint32_t WINDOW_, uint32_t RING_, bool SINGLES_,
-          uint32_t BLOCKS_>
-struct deflate_team
-    : lz_team<PARSE, MAKE, BITS_ * 9 / 64, WINDOW_, RING_,
-              (PARSE * 4 * BITS_ * 11 / 16 + 63) / 64 * 64,
-              (PARSE * 4 * BITS_ * TIMES + 1023) / 1024 * 1024, SINGLES_, BLOCKS_> {
-    static constexpr uint32_t BITS = BITS_, LEAD = LEAD_, LOG = LOG_;
-    static constexpr uint32_t INPUT_NBYTES = PARSE * 4 * BITS;
-    static constexpr uint32_t INPUT = INPUT_NBYTES + 64 > DEFLATE_HEADER_NBYTES
-                                          ? INPUT_NBYTES + 64
-                                          : DEFLATE_HEADER_NBYTES;
-    static constexpr uint32_t MOST_OF_LANE =
-        deflate_team::OUTPUT - LZ_ROW - 259; /* and a literal and a match */
-    static_assert(INPUT % 16 == 0, "it is brought by 16 bytes");
-    static_assert(BITS * 4 <= deflate_team::PARTS, "one lane's parts fit in a tile");
-    static_assert(BITS > 24 + DEFLATE_SYMBOL_NBITS && LEAD > 24, "less than a period");
-    static_assert(deflate_team::PARTS + BITS * 4 < 65536 &&
-                      deflate_team::STRETCH + BITS < 65536,
-                  "they are summed up in 16 bits");
-};
+template <class C> class deflate_parser : deflate_tiles<C> {
+    typedef deflate_tiles<C> base;
+    typedef typename base::Group Group;
+    typedef typename base::board board;
+    typedef typename base::desk desk;
+    using base::code;
+    using base::consumed;
+    using base::dst;
+    using base::dst_nbytes;
+    using base::floor;
+    using base::group;
+    using base::is_over;
+    using base::lead;
+    using base::nlanes;
+    using base::NONE;
+    using base::produced;
+    using base::segment;
+    using base::shared;
+    using base::src;
+    using base::src_nbytes;
 
-template <class C> class deflate_parser {
-    typedef typename C::Parsers Group;
-    static constexpr uint32_t NONE = 0xFFFFFFFF;
+    enum { HEADER, BLOCK, SYMBOLS, TRAILER, OVER };
 
-    enum { BLOCK, SYMBOLS, OVER };
-
-    /* What the threads of the group tell each other, and what they decode with. */
-    typedef deflate_desk<C::INPUT, C::LOG> desk;
-    struct board : desk {
-        uint32_t task;
-        uint32_t cut;         /* the first lane that ends the tile; see cut_tile */
-        uint32_t end, nbytes; /* of the tile */
-        uint32_t is_end;      /* … of the block, too */
-        uint32_t is_bad;      /* the tile holds a match from too far */
-        uint32_t code;
-        uint32_t again[3]; /* has some warp to go again? in three rounds in turns */
-        uint32_t exits[Group::WARPS];
-        uint32_t sums[2 * Group::WARPS], index_sums[Group::WARPS];
-    };
-    static_assert(sizeof(deflate_header_room) <= C::STRETCH, "headers are read there");
-
-    const Group group;
     const hr_k_decode &params;
-    board *const shared;
-
-    uint32_t task, produced, ring_begin, code;
-    uint64_t src, dst;
-    uint32_t src_nbytes, dst_nbytes;
-    uint64_t consumed; /* bits */
-    uint32_t progress; /* what comes next */
-    uint32_t floor;    /* of the output: matches do not reach before it */
-    bool is_last;      /* block */
-    uint32_t nlanes, segment, lead;
+    uint32_t task, wrapper, ring_begin;
+    bool is_checked;
+    uint32_t comes; /* what comes next */
+    bool is_last;   /* block */
 
   public:
     static constexpr uint32_t SCRATCH = (sizeof(board) + 15) / 16 * 16;
 
     __device__ __forceinline__ deflate_parser(const hr_k_decode &p, uint8_t *scratch)
-        : params(p), shared((board *)scratch) {}
+        : base(scratch), params(p) {}
 
     __device__ __forceinline__ bool take() {
         group.sync();
@@ -99,13 +55,13 @@ template <class C> class deflate_parser {
         dst = t->dst;
         src_nbytes = t->src_nbytes;
         dst_nbytes = t->dst_nbytes;
-        produced = ring_begin = code = floor = 0;
+        wrapper = t->wrapper & ~(uint32_t)HR_K_DEFLATE_UNCHECKED;
+        is_checked = (t->wrapper & HR_K_DEFLATE_UNCHECKED) == 0;
         consumed = 0;
-        progress = BLOCK;
+        produced = ring_begin = code = floor = 0;
+        comes = HEADER;
         is_last = false;
         nlanes = Group::THREADS;
-        segment = C::BITS;
-        lead = C::LEAD;
         return true;
     }
 
@@ -116,11 +72,16 @@ template <class C> class deflate_parser {
         step.ring_begin = ring_begin;
         bool is_made = false;
         HR_NO_UNROLL
-        while (!is_made && code == 0 && progress != OVER) {
-            if (progress == BLOCK) {
+        while (!is_made && code == 0 && comes != OVER) {
+            if (comes == HEADER) {
+                open();
+            } else if (comes == BLOCK) {
                 is_made = read_block(buffer, step);
+            } else if (comes == SYMBOLS) {
+                is_made = this->make_tile(buffer, step);
+                comes = is_over ? BLOCK : SYMBOLS;
             } else {
-                is_made = make_tile(buffer, step);
+                is_made = close(step);
             }
         }
         if (!is_made) {
@@ -131,38 +92,147 @@ template <class C> class deflate_parser {
     }
 
   private:
-    /* A place in the input is brought to `begin`; the stream ends at `end`. In bits. */
-    struct place {
-        uint32_t begin, end;
-    };
+    __device__ __forceinline__ uint32_t byte(uint32_t at) const {
+        return lz_load_u8(src + at);
+    }
 
-    /* Bring `nbytes` of the stream, from the 16 bytes on that `consumed` lies in. */
-    __device__ __forceinline__ place stage(uint32_t nbytes) const {
-        const uint64_t first = src + (consumed >> 3), base = first & ~UINT64_C(15);
-        const uint64_t left = (uint64_t)src_nbytes * 8 - consumed;
-        const lz_range stream = {src, src + src_nbytes};
+    /* The first byte from `at` on that is 0, or is not; or where the stream ends. */
+    __device__ __forceinline__ uint32_t find(uint32_t at, bool zero) const {
+        constexpr uint32_t STEP = 16 * Group::THREADS;
+        uint32_t found = NONE;
         HR_NO_UNROLL
-        for (uint32_t i = group.rank * 16; i < nbytes; i += Group::THREADS * 16) {
-            *(hr_u128 *)((uint8_t *)shared->input + i) =
-                lz_load_aligned(base + i, stream);
+        while (found == NONE && at < src_nbytes) {
+            const uint32_t n = min(STEP, src_nbytes - at);
+            group.sync();
+            if (group.rank == 0) {
+                shared->cut = NONE;
+            }
+            group.sync();
+            HR_NO_UNROLL
+            for (uint32_t i = group.rank; i < n; i += Group::THREADS) {
+                if ((byte(at + i) == 0) == zero) {
+                    atomicMin(&shared->cut, at + i);
+                }
+            }
+            group.sync();
+            found = shared->cut;
+            at += n;
         }
-        place p;
-        p.begin = (uint32_t)(first - base) * 8 + (uint32_t)(consumed & 7);
-        p.end = left < 8 * C::INPUT ? p.begin + (uint32_t)left : p.begin + 8 * C::INPUT;
-        return p;
+        return min(found, src_nbytes);
+    }
+
+    /* What stands before the blocks. */
+    __device__ __forceinline__ void open() {
+        uint32_t at = (uint32_t)(consumed >> 3);
+        if (wrapper == HR_K_DEFLATE_ZLIB) {
+            open_zlib(at);
+        } else if (wrapper == HR_K_DEFLATE_GZIP) {
+            open_gzip(at);
+        }
+        if (code == 0) {
+            consumed = (uint64_t)at << 3;
+            floor = produced;
+            is_last = false;
+            comes = BLOCK;
+        }
+    }
+
+    __device__ __forceinline__ void open_zlib(uint32_t &at) {
+        const uint32_t nleft = src_nbytes - at;
+        const uint32_t method = nleft > 0 ? byte(at) : 0;
+        const uint32_t flags = nleft > 1 ? byte(at + 1) : 0;
+        if (nleft < 2) {
+            code = HR_K_TRUNCATED;
+        } else if ((method & 15) != 8 || method >> 4 > 7 ||
+                   (method << 8 | flags) % 31 != 0 || (flags & 0x20) != 0) {
+            code = HR_K_BAD_WRAPPER;
+        }
+        at += 2;
+    }
+
+    __device__ __forceinline__ void open_gzip(uint32_t &at) {
+        if (src_nbytes - at < 10) {
+            code = HR_K_TRUNCATED;
+            return;
+        }
+        const uint32_t flags = byte(at + 3);
+        if (byte(at) != 0x1F || byte(at + 1) != 0x8B || byte(at + 2) != 8 ||
+            (flags & 0xE0) != 0) {
+            code = HR_K_BAD_WRAPPER;
+            return;
+        }
+        uint64_t end = (uint64_t)at + 10;
+        if ((flags & 4) != 0) { /* an extra field */
+            const uint32_t i = (uint32_t)end;
+            end += 2;
+            end += end <= src_nbytes ? byte(i) | byte(i + 1) << 8 : 0;
+        }
+        HR_NO_UNROLL
+        for (uint32_t text = 8; text <= 16; text *= 2) { /* a name, a comment */
+            if ((flags & text) != 0) {
+                end = (end < src_nbytes ? find((uint32_t)end, true) : end) + 1;
+            }
+        }
+        end += (flags & 2) != 0 ? 2 : 0; /* a checksum of the header: not looked at */
+        if (end > src_nbytes) {
+            code = HR_K_TRUNCATED;
+        }
+        at = (uint32_t)end;
+    }
+
+    /* What stands behind the last block. True if it is a step: a checksum. */
+    __device__ __forceinline__ bool close(lz_step &step) {
+        const uint32_t at = (uint32_t)(consumed >> 3);
+        const bool is_gzip = wrapper == HR_K_DEFLATE_GZIP;
+        const uint32_t n = is_gzip ? 8 : 4;
+        if (src_nbytes - at < n) {
+            code = HR_K_TRUNCATED;
+            return false;
+        }
+        uint32_t checksum = 0, size = 0;
+        HR_NO_UNROLL
+        for (uint32_t i = 0; i < 4; i++) {
+            checksum |= byte(at + i) << (8 * (is_gzip ? i : 3 - i));
+            size |= is_gzip ? byte(at + 4 + i) << (8 * i) : 0;
+        }
+        if (is_gzip && size != produced - floor) {
+            code = HR_K_BAD_WRAPPER;
+            return false;
+        }
+        step.kind = LZ_CHECK;
+        step.nbytes = produced - floor;
+        step.literals = (uint64_t)wrapper << 32 | checksum;
+        step.code = HR_K_BAD_CHECKSUM;
+        step.where = at;
+        consumed += UINT64_C(8) * n;
+        comes = OVER;
+        if (is_gzip) {
+            look_behind(at + n);
+        }
+        finish();
+        return is_checked;
+    }
+
+    /* Another member, or zeros: padding of tapes and block devices. */
+    __device__ __forceinline__ void look_behind(uint32_t at) {
+        if (src_nbytes - at >= 2 && byte(at) == 0x1F && byte(at + 1) == 0x8B) {
+            comes = HEADER;
+        } else if (find(at, false) < src_nbytes) {
+            code = HR_K_BAD_WRAPPER;
+        }
     }
 
     /* The next block's header. True if the block is a step: bytes as they are. */
     __device__ __forceinline__ bool read_block(const lz_buffer &buffer, lz_step &step) {
         if (is_last) {
-            finish();
+            leave_blocks();
             return false;
         }
         if ((uint64_t)src_nbytes * 8 - consumed < 3) {
             code = HR_K_TRUNCATED;
             return false;
         }
-        const place p = stage(DEFLATE_HEADER_NBYTES);
+        const typename base::place p = this->stage(DEFLATE_HEADER_NBYTES);
         group.sync();
         if (group.rank < 32) {
             deflate_read_header<desk>(group.rank, lz_layout<C>::SCRATCH, buffer.bytes_at,
@@ -183,7 +253,7 @@ template <class C> class deflate_parser {
         segment = C::BITS - C::BITS % h.period;
         lead = C::LEAD - C::LEAD % h.period;
         deflate_fill_tables(group, shared->tables);
-        progress = SYMBOLS;
+        comes = SYMBOLS;
         return false;
     }
 
@@ -205,228 +275,16 @@ template <class C> class deflate_parser {
         return nbytes > 0;
     }
 
-    __device__ __forceinline__ void finish() {
+    /* Behind the last block. */
+    __device__ __forceinline__ void leave_blocks() {
         consumed = (consumed + 7) & ~UINT64_C(7);
-        code = produced == dst_nbytes ? 0 : HR_K_TOO_SHORT;
-        progress = OVER;
+        comes = wrapper == HR_K_DEFLATE_RAW ? OVER : TRAILER;
+        finish();
     }
 
-    /* A tile of symbols. True if it makes bytes. */
-    __device__ __forceinline__ bool make_tile(const lz_buffer &buffer, lz_step &step) {
-        const place p = stage(C::INPUT);
-        clear_words(buffer);
-        if (group.rank == 0) {
-            shared->cut = NONE;
-            shared->is_bad = shared->code = 0;
-            shared->again[0] = shared->again[1] = shared->again[2] = 0;
-        }
-        group.sync();
-        const uint32_t position = lz_position(dst + produced);
-        const lz_tile tile = {buffer.parts, buffer.words, lz_base(position)};
-        if (!parse(buffer, tile, p)) {
-            parse_one_by_one(buffer, tile, p);
-            code = shared->code;
-        }
-        step.kind = LZ_TILE;
-        step.nbytes = shared->nbytes;
-        lz_index<C::WORDS>(group, tile, position - tile.base + step.nbytes,
-                           shared->index_sums);
-        consumed += shared->end - p.begin;
-        produced += step.nbytes;
-        progress = shared->is_end != 0 ? BLOCK : SYMBOLS;
-        prefetch();
-        return step.nbytes > 0;
-    }
-
-    __device__ __forceinline__ void clear_words(const lz_buffer &buffer) const {
-        for (uint32_t i = group.rank; i < C::WORDS; i += Group::THREADS) {
-            buffer.words[i] = {0, 0};
-        }
-    }
-
-    /* By all lanes. False if not one symbol was taken, or one that is not right. */
-    __device__ __forceinline__ bool parse(const lz_buffer &buffer, const lz_tile &tile,
-                                          const place &p) {
-        /* Symbols that begin before the limit end in the stream. */
-        const uint32_t limit =
-            p.end > DEFLATE_SYMBOL_NBITS ? p.end - DEFLATE_SYMBOL_NBITS : 0;
-        if (limit <= p.begin) {
-            return false;
-        }
-        nlanes = min(nlanes, (limit - p.begin + segment - 1) / segment);
-        const bool is_on = group.rank < nlanes;
-        const uint32_t begin = min(p.begin + group.rank * segment, limit);
-        const uint32_t end = min(begin + segment, limit);
-        deflate_lane k = {};
-        deflate_sink sink = {};
-        uint32_t entry = begin;
-        if (is_on && group.rank > 0) {
-            k.at = group.rank * segment <= lead ? p.begin : begin - lead;
-            deflate_walk<C, DEFLATE_FOLLOW>(shared->input, shared->tables, begin, k,
-                                            sink);
-            entry = k.stop == DEFLATE_RUNS_ON ? k.at : begin;
-        }
-        __syncwarp();
-        agree(is_on, end, entry, k);
-        uint32_t sums[2] = {k.nparts | k.nliterals << 16, k.nbytes};
-        group.sum_up(sums, shared->sums);
-        const bool is_kept = cut_tile(is_on, entry, k, sums);
-        if (is_kept && k.nbytes > 0) {
-            const uint32_t at = lz_position(dst + produced) - tile.base;
-            const uint32_t first_literal = (sums[0] >> 16) - k.nliterals;
-            sink.tile = tile;
-            sink.literals = buffer.bytes + first_literal;
-            sink.literals_at = buffer.bytes_at + first_literal;
-            sink.index = (sums[0] & 0xFFFF) - k.nparts;
-            sink.at = at + sums[1] - k.nbytes;
-            sink.before = min(produced - floor, DEFLATE_FARTHEST) - at;
-            sink.reaches_too_far = false;
-            const uint32_t put_end = k.stop == DEFLATE_RUNS_ON ? end : k.at;
-            k.at = entry;
-            deflate_walk<C, DEFLATE_PUT>(shared->input, shared->tables, put_end, k, sink);
-            if (sink.reaches_too_far) {
-                shared->is_bad = 1;
-            }
-        }
-        group.sync();
-        return shared->is_bad == 0 && shared->end != p.begin;
-    }
-
-    /* Count, and go again until each lane starts where the one before it leaves. */
-    __device__ __forceinline__ void agree(bool is_on, uint32_t end, uint32_t &entry,
-                                          deflate_lane &k) {
-        deflate_sink none = {};
-        uint32_t enters = entry; /* where the lane before the warp's first one leaves */
-        uint32_t exit = NONE;
-        bool goes = is_on;
-        HR_NO_UNROLL
-        for (uint32_t round = 0;; round = round == 2 ? 0 : round + 1) {
-            HR_NO_UNROLL
-            while (__any_sync(0xFFFFFFFF, goes)) {
-                if (goes) {
-                    k.at = entry;
-                    deflate_walk<C, DEFLATE_COUNT>(shared->input, shared->tables, end, k,
-                                                   none);
-                    exit = k.stop == DEFLATE_RUNS_ON ? k.at : NONE;
-                }
-                __syncwarp();
-                uint32_t before = __shfl_up_sync(0xFFFFFFFF, exit, 1);
-                before = group.lane == 0 ? enters : before;
-                goes = is_on && before != NONE && before != entry;
-                entry = goes ? before : entry;
-            }
-            if (Group::WARPS == 1 || !pass_on(round, is_on, exit, enters, entry, goes)) {
-                return;
-            }
-        }
-    }
-
-    /* Tell the next warp where the last lane leaves. Has some warp to go again? */
-    __device__ __forceinline__ bool pass_on(uint32_t round, bool is_on, uint32_t exit,
-                                            uint32_t &enters, uint32_t &entry,
-                                            bool &goes) {
-        if (group.lane == 31) {
-            shared->exits[group.warp] = exit;
-        }
-        if (group.rank == 0) {
-            shared->again[round == 2 ? 0 : round + 1] = 0;
-        }
-        group.sync();
-        if (group.lane == 0 && group.warp > 0 && is_on) {
-            const uint32_t before = shared->exits[group.warp - 1];
-            goes = before != NONE && before != entry;
-            if (goes) {
-                enters = entry = before;
-                shared->again[round] = 1;
-            }
-        }
-        group.sync();
-        return shared->again[round] != 0;
-    }
-
-    /* End the tile before the first lane that does not fit, or after what the first lane
-     * can take that stops. Is the lane's output in the tile? */
-    __device__ __forceinline__ bool cut_tile(bool is_on, uint32_t entry,
-                                             const deflate_lane &k,
-                                             const uint32_t (&sums)[2]) {
-        const bool is_over_full =
-            (sums[0] & 0xFFFF) > C::PARTS || sums[0] >> 16 > C::STRETCH ||
-            sums[1] > C::OUTPUT - LZ_ROW || sums[1] > dst_nbytes - produced;
-        uint32_t cut = !is_on                      ? NONE
-                       : is_over_full              ? 2 * group.rank
-                       : k.stop != DEFLATE_RUNS_ON ? 2 * group.rank + 1
-                                                   : NONE;
-        cut = hr_warp_min(cut);
-        if (Group::WARPS > 1) {
-            if (group.lane == 0 && cut != NONE) {
-                atomicMin(&shared->cut, cut);
-            }
-            group.sync();
-            cut = shared->cut;
-        }
-        const bool is_mine = cut >> 1 == group.rank;
-        if (is_mine || (cut == NONE && group.rank == nlanes - 1)) {
-            const bool is_whole = cut == NONE || (cut & 1) != 0;
-            shared->end = is_whole ? k.at : entry;
-            shared->nbytes = sums[1] - (is_whole ? 0 : k.nbytes);
-            shared->is_end = is_whole && k.stop == DEFLATE_AT_END;
-        }
-        const bool is_kept =
-            is_on && (group.rank < cut >> 1 || (is_mine && (cut & 1) != 0));
-        group.sync();
-        /* Behind a cut all lanes worked in vain: the next tile has few more. */
-        const bool is_short = cut != NONE && shared->is_end == 0;
-        nlanes = min(is_short ? max(8, cut & ~1U) + 2 : 4 * nlanes, Group::THREADS);
-        return is_kept;
-    }
-
-    /* By one lane, which stops before what is wrong: where that is the first symbol, it
-     * tells. */
-    __device__ __forceinline__ void
-    parse_one_by_one(const lz_buffer &buffer, const lz_tile &tile, const place &p) {
-        group.sync();
-        clear_words(buffer);
-        group.sync();
-        if (group.rank == 0) {
-            const uint32_t first = lz_position(dst + produced) - tile.base;
-            uint32_t at = p.begin, nparts = 0, nbytes = 0, nliterals = 0;
-            bool was_literal = false;
-            deflate_one q = {};
-            HR_NO_UNROLL
-            while (q.is_end == 0 && at < 8 * C::INPUT - 128 && nparts + 9 <= C::PARTS &&
-                   nbytes + 258 <= C::OUTPUT - LZ_ROW && nliterals < C::STRETCH) {
-                deflate_read_one(shared->input, shared->tables, at, p.end,
-                                 produced - floor + nbytes,
-                                 dst_nbytes - produced - nbytes, q);
-                if (q.code != 0) {
-                    shared->code = at == p.begin ? q.code : 0;
-                    break;
-                }
-                at = q.end;
-                if (q.is_literal) {
-                    if (!was_literal) {
-                        lz_put_literals(tile, nparts++, first + nbytes,
-                                        buffer.bytes_at + nliterals);
-                    }
-                    buffer.bytes[nliterals++] = (uint8_t)q.literal;
-                } else if (q.nbytes > 0) {
-                    nparts = lz_put_match<C::SINGLES>(tile, nparts, first + nbytes,
-                                                      q.offset, q.nbytes);
-                }
-                was_literal = q.is_literal != 0;
-                nbytes += q.nbytes;
-            }
-            shared->end = at;
-            shared->nbytes = nbytes;
-            shared->is_end = q.code == 0 && q.is_end != 0;
-        }
-        group.sync();
-    }
-
-    __device__ __forceinline__ void prefetch() const {
-        const uint32_t ahead = group.rank * 128, at = (uint32_t)(consumed >> 3);
-        if (ahead < C::INPUT_NBYTES && ahead < src_nbytes - at) {
-            hr_prefetch(src + at + ahead);
+    __device__ __forceinline__ void finish() {
+        if (code == 0 && comes == OVER && produced != dst_nbytes) {
+            code = HR_K_TOO_SHORT;
         }
     }
 };

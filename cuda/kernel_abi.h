@@ -266,7 +266,8 @@ typedef struct hr_k_task {
     uint64_t dst; /* uint8_t * */
     uint32_t src_nbytes, dst_nbytes;
     uint32_t status_index;
-    uint32_t size_nbytes; /* of a size in front of src: not for kernels */
+    uint16_t size_nbytes; /* of a size in front of src: not for kernels */
+    uint16_t wrapper;     /* of Deflate streams: HR_K_DEFLATE_RAW … */
 } hr_k_task;
 
 /* Decode all tasks. A stream that is not right leaves its status, code << 32 | where in
@@ -287,8 +288,9 @@ enum {
     HR_K_TOO_SHORT,     /* the stream ends before the output does */
     HR_K_BAD_PADDING,   /* packed bits say that they are more, or fewer */
     HR_K_BAD_CODE,      /* entropy-coded bits, or the table of their code, are wrong */
-    HR_K_BAD_CHECKSUM,
-    HR_K_NO_VALUE, /* an item has no value in its type */
+    HR_K_BAD_WRAPPER,   /* of zlib or gzip: a header, a size, or bytes behind the end */
+    HR_K_BAD_CHECKSUM,  /* it is not that of the output, which was made */
+    HR_K_NO_VALUE,      /* an item has no value in its type */
 };
 
 /* Teams of the LZ decoders: X(name, threads, bytes of shared memory). A w is so many
@@ -308,6 +310,15 @@ enum {
 #define HR_K_LZ_TEAM(name, threads, shared_nbytes) HR_K_LZ_##name,
 enum { HR_K_LZ_TEAMS(HR_K_LZ_TEAM) HR_K_LZ_NTEAMS };
 
+/* What a Deflate stream is wrapped in. Checksums are compared, and gzip may have many
+ * members and zeros behind them. UNCHECKED: no checksum is looked at. */
+enum {
+    HR_K_DEFLATE_RAW,
+    HR_K_DEFLATE_ZLIB,
+    HR_K_DEFLATE_GZIP,
+    HR_K_DEFLATE_UNCHECKED = 4
+};
+
 /* Teams of Deflate's decoder; a w is so many warps that parse and make output in turns,
  * a p as many again for either; an s as above. */
 #define HR_K_DEFLATE_TEAMS(X)                                                            \
@@ -316,7 +327,7 @@ enum { HR_K_LZ_TEAMS(HR_K_LZ_TEAM) HR_K_LZ_NTEAMS };
     X(w8, 256, 48624)                                                                    \
     X(w8s, 256, 50672)                                                                   \
     X(w16s, 512, 159600)                                                                 \
-    X(p16, 1024, 155184)
+    X(p24, 1024, 183472)
 
 #define HR_K_DEFLATE_TEAM(name, threads, shared_nbytes) HR_K_DEFLATE_##name,
 enum { HR_K_DEFLATE_TEAMS(HR_K_DEFLATE_TEAM) HR_K_DEFLATE_NTEAMS };

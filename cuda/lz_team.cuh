@@ -12,17 +12,17 @@
 #include "lz_copy.cuh"
 #include "lz_parts.cuh"
 
-enum lz_kind { LZ_TILE, LZ_COPY, LZ_FINISH, LZ_QUIT };
+enum lz_kind { LZ_TILE, LZ_COPY, LZ_CHECK, LZ_FINISH, LZ_QUIT };
 
 struct lz_step {
     uint32_t kind;
     uint32_t task;                      /* its number */
     uint32_t at;                        /* in the output: all before is made */
     uint32_t ring_begin;                /* in the output: the ring has it from here on */
-    uint32_t nbytes;                    /* LZ_TILE */
+    uint32_t nbytes;                    /* LZ_TILE; LZ_CHECK: those before `at` */
     uint32_t nliterals, nmatch, offset; /* LZ_COPY */
-    uint64_t literals;                  /* their address */
-    uint32_t code, where;               /* LZ_FINISH; code 0: all is well */
+    uint64_t literals;                  /* their address; LZ_CHECK: what to check for */
+    uint32_t code, where;               /* LZ_FINISH, if not 0; LZ_CHECK, if it fails */
 };
 
 /* Barriers of the block. Those of the two buffers are FULL + buffer, EMPTY + buffer. */
@@ -48,6 +48,7 @@ struct lz_team {
     static constexpr uint32_t SEGMENT = SEGMENT_, WINDOW = WINDOW_, RING = RING_;
     static constexpr uint32_t PARTS = PARTS_, OUTPUT = OUTPUT_, WORDS = OUTPUT_ / 32;
     static constexpr bool SINGLES = SINGLES_;
+    static constexpr bool CHECKS = false; /* or there is C::is_right */
     typedef hr_group<PARSE, 0, IS_SPLIT ? LZ_PARSERS : 0> Parsers;
     typedef hr_group<IS_SPLIT ? MAKE : PARSE, IS_SPLIT ? PARSE : 0,
                      IS_SPLIT ? LZ_MAKERS : 0>
@@ -100,6 +101,12 @@ static __device__ __forceinline__ const hr_k_task *lz_task(const hr_k_decode &p,
     return hr_global<const hr_k_task>(p.tasks) + i;
 }
 
+static __device__ __forceinline__ void lz_tell(const hr_k_decode &p,
+                                               const hr_k_task *task, const lz_step &s) {
+    hr_atomic_max(hr_global<uint64_t>(p.status) + task->status_index,
+                  (uint64_t)s.code << 32 | s.where);
+}
+
 /* Carry out a step. The group leaves in step. */
 template <class C>
 static __device__ __forceinline__ void
@@ -126,11 +133,18 @@ lz_execute(const typename C::Makers &group, const hr_k_decode &p, uint8_t *share
             lz_write_match(group, dst, to + s.nliterals, s.offset, s.nmatch);
             group.sync();
         }
+    } else if (C::CHECKS && s.kind == LZ_CHECK) {
+        if constexpr (C::CHECKS) {
+            if (!C::is_right(to - s.nbytes, s.nbytes, s.literals, buffer.bytes_at) &&
+                group.rank == 0) {
+                lz_tell(p, task, s);
+            }
+            group.sync();
+        }
     } else if (s.code != 0) {
         lz_write(group, to, task->dst_nbytes - s.at, lz_same{0});
         if (group.rank == 0) {
-            hr_atomic_max(hr_global<uint64_t>(p.status) + task->status_index,
-                          (uint64_t)s.code << 32 | s.where);
+            lz_tell(p, task, s);
         }
     }
 }

@@ -195,6 +195,10 @@ static __device__ __forceinline__ uint32_t hr_low_bits(uint32_t n) {
 static __device__ __forceinline__ uint32_t hr_shift_right(uint32_t x, uint32_t n) {
     return __funnelshift_r(x, 0, n);
 }
+/* The four products of bytes, added to a sum. */
+static __device__ __forceinline__ uint32_t hr_dot4(uint32_t a, uint32_t b, uint32_t sum) {
+    return __dp4a(a, b, sum);
+}
 static __device__ __forceinline__ void hr_prefetch(uint64_t address) {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }

@@ -201,6 +201,13 @@ static inline uint32_t hr_low_bits(uint32_t n) {
 static inline uint32_t hr_shift_right(uint32_t x, uint32_t n) {
     return x >> (n & 31);
 }
+/* The four products of bytes, added to a sum. */
+static inline uint32_t hr_dot4(uint32_t a, uint32_t b, uint32_t sum) {
+    for (uint32_t i = 0; i < 32; i += 8) {
+        sum += (a >> i & 255) * (b >> i & 255);
+    }
+    return sum;
+}
 static inline void hr_prefetch(uint64_t) {}
 
 #endif

@@ -192,7 +192,7 @@ static hr_status push_leaves(hr__slab *slab, const hr__leaves *leaves, hr__devpt
                           .src_nbytes = l->src_nbytes,
                           .dst_nbytes = l->dst_nbytes,
                           .status_index = status_index,
-                          .size_nbytes = l->size_nbytes};
+                          .size_nbytes = (uint16_t)l->size_nbytes};
         HR__TRY(l->format == HR__LEAF_ZSTD
                     ? hr__slab_push_zstd(slab, l, leaves, &task, scratch, err)
                     : hr__slab_push_task(slab, l->format, &task, err));

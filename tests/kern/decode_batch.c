@@ -62,6 +62,7 @@ static void place_outputs(decode_batch *b, placed *p) {
         p->tasks[i].dst = p->dst + p->dst_at[i];
         p->tasks[i].dst_nbytes = b->cases[i].dst_nbytes;
         p->tasks[i].status_index = i;
+        p->tasks[i].wrapper = b->cases[i].wrapper;
     }
 }
 

@@ -11,6 +11,7 @@
 typedef struct decode_case {
     uint8_t *src;
     uint32_t src_nbytes, dst_nbytes;
+    uint16_t wrapper;     /* as the task's */
     uint8_t *want;        /* all dst_nbytes: zeros from where it went wrong */
     uint32_t code, where; /* as the status word has them; both 0 if all is well */
 } decode_case;

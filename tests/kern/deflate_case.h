@@ -8,9 +8,10 @@
 
 #include "kern/decode_batch.h"
 
-/* A case from a stream and the size it should decode to, right or wrong. Copies src. */
+/* A case from a stream and the size it should decode to, right or wrong. Copies src.
+ * wrapper: HR_K_DEFLATE_RAW … */
 decode_case deflate_case_make(const uint8_t *src, uint32_t src_nbytes,
-                              uint32_t dst_nbytes);
+                              uint32_t dst_nbytes, uint16_t wrapper);
 
 /* Streams are written bit by bit. */
 typedef struct deflate_writer {

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "cuda/kernel_abi.h"
 #include "kern/deflate_case.h"
@@ -15,6 +16,9 @@ typedef struct reader {
     decode_case *c;
     uint64_t at; /* in bits */
     uint32_t made;
+    uint32_t floor; /* matches do not reach before it */
+    bool is_bad_checksum;
+    uint32_t bad_checksum_at;
     code literals, distances;
 } reader;
 
@@ -153,11 +157,11 @@ static uint32_t read_symbol(reader *r, bool *is_end) {
             : symbol > 256 ? read_match(r, (uint32_t)symbol, &nbytes, &offset)
                            : 0;
     nbytes = *is_end ? 0 : nbytes;
-    wrong = wrong != 0                            ? wrong
-            : r->at > end_of(r)                   ? HR_K_TRUNCATED
-            : symbol > 256 && offset > r->made    ? HR_K_BAD_OFFSET
-            : nbytes > r->c->dst_nbytes - r->made ? HR_K_TOO_LONG
-                                                  : 0;
+    wrong = wrong != 0                                    ? wrong
+            : r->at > end_of(r)                           ? HR_K_TRUNCATED
+            : symbol > 256 && offset > r->made - r->floor ? HR_K_BAD_OFFSET
+            : nbytes > r->c->dst_nbytes - r->made         ? HR_K_TOO_LONG
+                                                          : 0;
     if (wrong != 0) {
         r->at = begin;
         return wrong;
@@ -209,24 +213,137 @@ static uint32_t read_block(reader *r, bool *is_last) {
     return wrong;
 }
 
+static uint32_t read_blocks(reader *r) {
+    uint32_t wrong = 0;
+    bool is_last = false;
+    while (wrong == 0 && !is_last) {
+        wrong = read_block(r, &is_last);
+    }
+    r->at = wrong == 0 ? (r->at + 7) / 8 * 8 : r->at;
+    return wrong;
+}
+
+/* A checksum that is not right is told only if nothing that counts more is wrong; the
+ * last one counts. */
+static void check(reader *r, uint32_t stored, uint32_t actual) {
+    if (stored != actual && (r->c->wrapper & HR_K_DEFLATE_UNCHECKED) == 0) {
+        r->bad_checksum_at = (uint32_t)(r->at / 8);
+        r->is_bad_checksum = true;
+    }
+}
+
+static uint32_t read_zlib(reader *r) {
+    const uint8_t *src = r->c->src;
+    if (r->c->src_nbytes < 2) {
+        return HR_K_TRUNCATED;
+    }
+    if ((src[0] & 15) != 8 || src[0] >> 4 > 7 || (src[0] << 8 | src[1]) % 31 != 0 ||
+        (src[1] & 0x20) != 0) {
+        return HR_K_BAD_WRAPPER;
+    }
+    r->at = 16;
+    uint32_t wrong = read_blocks(r);
+    if (wrong != 0 || end_of(r) - r->at < 32) {
+        return wrong != 0 ? wrong : HR_K_TRUNCATED;
+    }
+    const uint8_t *t = src + r->at / 8;
+    check(r, (uint32_t)t[0] << 24 | (uint32_t)t[1] << 16 | (uint32_t)t[2] << 8 | t[3],
+          (uint32_t)adler32(1, r->c->want, r->made));
+    r->at += 32;
+    return 0;
+}
+
+/* Where the header that begins at `at` ends; or a code. */
+static uint32_t read_gzip_header(const decode_case *c, uint64_t *at) {
+    const uint8_t *h = c->src + *at;
+    if (c->src_nbytes - *at < 10) {
+        return HR_K_TRUNCATED;
+    }
+    if (h[0] != 0x1F || h[1] != 0x8B || h[2] != 8 || h[3] >= 0x20) {
+        return HR_K_BAD_WRAPPER;
+    }
+    uint64_t end = *at + 10;
+    if ((h[3] & 4) != 0) {
+        end += end + 2 <= c->src_nbytes ? 2 + (uint64_t)(h[10] | h[11] << 8) : 2;
+    }
+    for (int text = 8; text <= 16; text += 8) {
+        if ((h[3] & text) != 0) {
+            for (; end < c->src_nbytes && c->src[end] != 0; end++) {
+            }
+            end++;
+        }
+    }
+    end += (h[3] & 2) != 0 ? 2 : 0;
+    *at = end <= c->src_nbytes ? end : *at;
+    return end <= c->src_nbytes ? 0 : HR_K_TRUNCATED;
+}
+
+static uint32_t take_word(reader *r) {
+    uint32_t low = take(r, 16);
+    return low | take(r, 16) << 16;
+}
+
+static uint32_t read_gzip_member(reader *r) {
+    uint64_t at = r->at / 8;
+    r->floor = r->made;
+    uint32_t wrong = read_gzip_header(r->c, &at);
+    if (wrong != 0) {
+        return wrong;
+    }
+    r->at = at * 8;
+    wrong = read_blocks(r);
+    if (wrong != 0 || end_of(r) - r->at < 64) {
+        return wrong != 0 ? wrong : HR_K_TRUNCATED;
+    }
+    uint64_t begin = r->at;
+    uint32_t stored = take_word(r), size = take_word(r), made = r->made - r->floor;
+    r->at = begin;
+    if (size != made) {
+        return HR_K_BAD_WRAPPER;
+    }
+    check(r, stored, (uint32_t)crc32(0, r->c->want + r->floor, made));
+    r->at += 64;
+    return 0;
+}
+
+static uint32_t read_gzip(reader *r) {
+    uint32_t wrong;
+    uint64_t at;
+    bool is_more;
+    do {
+        wrong = read_gzip_member(r);
+        at = r->at / 8;
+        is_more = wrong == 0 && r->c->src_nbytes - at >= 2 && r->c->src[at] == 0x1F &&
+                  r->c->src[at + 1] == 0x8B;
+    } while (is_more);
+    for (; wrong == 0 && at < r->c->src_nbytes; at++) {
+        wrong = r->c->src[at] != 0 ? HR_K_BAD_WRAPPER : 0;
+    }
+    return wrong;
+}
+
 decode_case deflate_case_make(const uint8_t *src, uint32_t src_nbytes,
-                              uint32_t dst_nbytes) {
+                              uint32_t dst_nbytes, uint16_t wrapper) {
     decode_case c = {.src = must_malloc(src_nbytes),
                      .src_nbytes = src_nbytes,
                      .dst_nbytes = dst_nbytes,
+                     .wrapper = wrapper,
                      .want = must_malloc(dst_nbytes)};
     memcpy(c.src, src, src_nbytes);
     memset(c.want, 0, dst_nbytes);
     reader *r = must_malloc(sizeof *r);
     *r = (reader){.c = &c};
-    bool is_last = false;
-    while (c.code == 0 && !is_last) {
-        c.code = read_block(r, &is_last);
+    int kind = wrapper & ~HR_K_DEFLATE_UNCHECKED;
+    c.code = kind == HR_K_DEFLATE_RAW    ? read_blocks(r)
+             : kind == HR_K_DEFLATE_ZLIB ? read_zlib(r)
+                                         : read_gzip(r);
+    if (c.code == 0 && r->made < dst_nbytes) {
+        c.code = HR_K_TOO_SHORT;
     }
-    c.where = (uint32_t)(r->at / 8);
-    if (c.code == 0) {
-        c.code = r->made < dst_nbytes ? HR_K_TOO_SHORT : 0;
-        c.where = c.code == 0 ? 0 : (uint32_t)((r->at + 7) / 8);
+    c.where = c.code == 0 ? 0 : (uint32_t)(r->at / 8);
+    if (r->is_bad_checksum) {
+        c.code = HR_K_BAD_CHECKSUM;
+        c.where = r->bad_checksum_at;
     }
     free(r);
     return c;

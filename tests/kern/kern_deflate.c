@@ -9,6 +9,7 @@
 #include <time.h>
 #include <zlib.h>
 
+#include "cuda/kernel_abi.h"
 #include "kern/args.h"
 #include "kern/decode_batch.h"
 #include "kern/deflate_case.h"
@@ -29,7 +30,7 @@ static void compare_with_zlib(decode_batch *b, const decode_case *c) {
                   .avail_in = c->src_nbytes,
                   .next_out = made,
                   .avail_out = c->dst_nbytes + 1};
-    must(inflateInit2(&z, -15), "inflateInit2");
+    must(inflateInit2(&z, c->wrapper == HR_K_DEFLATE_RAW ? -15 : 15), "inflateInit2");
     bool is_good = inflate(&z, Z_FINISH) == Z_STREAM_END && z.total_out == c->dst_nbytes;
     bool is_same = is_good == (c->code == 0) &&
                    (!is_good || memcmp(made, c->want, c->dst_nbytes) == 0);
@@ -42,10 +43,17 @@ static void compare_with_zlib(decode_batch *b, const decode_case *c) {
     }
 }
 
-static void add(decode_batch *b, const uint8_t *src, uint32_t n, uint32_t dst_nbytes) {
-    decode_case c = deflate_case_make(src, n, dst_nbytes);
-    compare_with_zlib(b, &c);
+static void add_wrapped(decode_batch *b, const uint8_t *src, uint32_t n,
+                        uint32_t dst_nbytes, uint16_t wrapper) {
+    decode_case c = deflate_case_make(src, n, dst_nbytes, wrapper);
+    if (wrapper == HR_K_DEFLATE_RAW || wrapper == HR_K_DEFLATE_ZLIB) {
+        compare_with_zlib(b, &c);
+    }
     decode_batch_add(b, &c);
+}
+
+static void add(decode_batch *b, const uint8_t *src, uint32_t n, uint32_t dst_nbytes) {
+    add_wrapped(b, src, n, dst_nbytes, HR_K_DEFLATE_RAW);
 }
 
 typedef struct settings {
@@ -198,6 +206,101 @@ static void add_neighbours(decode_batch *b) {
     free(w.bytes);
 }
 
+static void put_word(uint8_t *out, uint32_t word, bool low_first) {
+    for (uint32_t i = 0; i < 4; i++) {
+        out[i] = (uint8_t)(word >> 8 * (low_first ? i : 3 - i));
+    }
+}
+
+/* A zlib stream, or a gzip member with drawn header fields, appended to `out`. */
+static uint32_t wrap(uint8_t *out, uint16_t wrapper, const uint8_t *stream, uint32_t n,
+                     const uint8_t *raw, uint32_t nbytes, uint64_t *r) {
+    uint32_t at = 2;
+    out[0] = 0x78;
+    out[1] = 0x9C;
+    if (wrapper == HR_K_DEFLATE_GZIP) {
+        uint32_t flags = (uint32_t)random_below(r, 32);
+        const uint8_t header[10] = {0x1F, 0x8B, 8, (uint8_t)flags};
+        memcpy(out, header, 10);
+        at = 10;
+        if ((flags & 4) != 0) {
+            uint32_t extra = (uint32_t)random_below(r, 300);
+            out[at] = (uint8_t)extra;
+            out[at + 1] = (uint8_t)(extra >> 8);
+            memset(out + at + 2, 0, extra);
+            at += 2 + extra;
+        }
+        for (uint32_t text = 8; text <= 16; text += 8) {
+            uint32_t length =
+                (uint32_t)random_below(r, random_below(r, 9) == 0 ? 3000 : 9);
+            if ((flags & text) != 0) {
+                memset(out + at, 'x', length);
+                out[at + length] = 0;
+                at += length + 1;
+            }
+        }
+        at += (flags & 2) != 0 ? 2 : 0;
+    }
+    memcpy(out + at, stream, n);
+    at += n;
+    bool is_gzip = wrapper == HR_K_DEFLATE_GZIP;
+    uint32_t checksum =
+        (uint32_t)(is_gzip ? crc32(0, raw, nbytes) : adler32(1, raw, nbytes));
+    put_word(out + at, checksum, is_gzip);
+    put_word(out + at + 4, nbytes, true);
+    return at + (is_gzip ? 8 : 4);
+}
+
+static uint32_t append(uint8_t *out, uint8_t *raw, uint32_t nbytes, uint16_t wrapper,
+                       uint64_t *r) {
+    uint8_t *stream;
+    settings s = {(int)random_below(r, 10), 15, 8, (int)random_below(r, 5)};
+    lz4_fill((uint32_t)random_below(r, LZ4_NKINDS), raw, nbytes, r);
+    uint32_t n = compress_raw(raw, nbytes, &s, &stream);
+    n = wrap(out, wrapper, stream, n, raw, nbytes, r);
+    free(stream);
+    return n;
+}
+
+#define MOST_RAW 40000
+
+/* Streams in their wrappers, some wrong; gzip of a few members, with zeros behind. */
+static void add_wrappers(decode_batch *b, uint32_t nstreams) {
+    uint8_t *raw = must_malloc(MOST_RAW);
+    uint8_t *out = must_malloc(4 * (2 * MOST_RAW + 8000));
+    memset(out, 0, 4 * (2 * MOST_RAW + 8000));
+    for (uint32_t i = 0; i < nstreams; i++) {
+        uint64_t *r = &b->random;
+        uint16_t wrapper = i % 2 == 0 ? HR_K_DEFLATE_ZLIB : HR_K_DEFLATE_GZIP;
+        uint32_t nmembers = i % 2 == 0 ? 1 : 1 + (uint32_t)random_below(r, 3);
+        uint32_t n = 0, made = 0;
+        for (uint32_t k = 0; k < nmembers; k++) {
+            uint32_t nbytes = (uint32_t)random_below(r, i % 8 < 2   ? MOST_RAW
+                                                        : i % 8 < 4 ? 20
+                                                                    : 600);
+            n += append(out + n, raw, nbytes, wrapper, r);
+            made += nbytes;
+        }
+        uint32_t behind = (uint32_t)random_below(r, 4) * 700;
+        memset(out + n, 0, behind);
+        n += i % 2 == 0 ? 0 : behind;
+        wrapper |= random_below(r, 8) == 0 ? HR_K_DEFLATE_UNCHECKED : 0;
+        add_wrapped(b, out, n, made, wrapper);
+        for (uint32_t k = 0; k < 6; k++) {
+            uint32_t last = n < 30 ? n : 30;
+            uint32_t at =
+                (uint32_t)(k < 3 ? random_below(r, last) : n - 1 - random_below(r, last));
+            uint8_t was = out[at];
+            out[at] ^= (uint8_t)(1U << random_below(r, 8));
+            add_wrapped(b, out, n, made, wrapper);
+            out[at] = was;
+            add_wrapped(b, out, at, made, wrapper);
+        }
+    }
+    free(raw);
+    free(out);
+}
+
 static void mutate(uint8_t *stream, uint32_t *n, uint64_t *r) {
     uint32_t at = (uint32_t)random_below(r, random_below(r, 3) == 0 && *n > 90 ? 90 : *n);
     switch (random_below(r, 4)) {
@@ -258,6 +361,7 @@ int main(int argc, char **argv) {
     add_settings(b);
     decode_batch_run(b);
     add_neighbours(b);
+    add_wrappers(b, 40);
     decode_batch_run(b);
     add_mutants(b, nmutants);
     decode_batch_run(b);

@@ -1,0 +1,296 @@
+/* Symbols of a Deflate block, parsed by many lanes at once.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Where a symbol begins in a Huffman code only the symbol before it tells. But a decoder
+ * that starts at a wrong bit soon falls in step with the right one. So each lane gets a
+ * segment of the input, and starts some way before it; where the lane before leaves its
+ * own segment shows whether that was right, and if not, the lane goes again from there,
+ * until all agree with those before them. The first lane always starts right, so each
+ * round settles one more at least: data that never falls in step costs time, and is right
+ * too.
+ *
+ * Tiles only take symbols that are certainly good; the rest comes one at a time from one
+ * lane, which alone says what is wrong with a stream. */
+#ifndef HR_CUDA_DEFLATE_TILES_CUH
+#define HR_CUDA_DEFLATE_TILES_CUH
+
+#include "deflate_team.cuh"
+#include "deflate_walk.cuh"
+
+template <class C> class deflate_tiles {
+  protected:
+    typedef typename C::Parsers Group;
+    typedef deflate_desk<C::INPUT, C::LOG> desk;
+    static constexpr uint32_t NONE = 0xFFFFFFFF;
+
+    /* What the threads of the group tell each other, and what they decode with. */
+    struct board : desk {
+        uint32_t task;
+        uint32_t cut;         /* the first lane that ends the tile; see cut_tile */
+        uint32_t end, nbytes; /* of the tile */
+        uint32_t is_end;      /* … of the block, too */
+        uint32_t is_bad;      /* the tile holds a match from too far */
+        uint32_t code;
+        uint32_t again[3]; /* has some warp to go again? in three rounds in turns */
+        uint32_t exits[Group::WARPS];
+        uint32_t sums[2 * Group::WARPS], index_sums[Group::WARPS];
+    };
+    static_assert(sizeof(deflate_header_room) <= C::STRETCH, "headers are read there");
+
+    const Group group;
+    board *const shared;
+
+    uint64_t src, dst;
+    uint32_t src_nbytes, dst_nbytes;
+    uint64_t consumed; /* bits */
+    uint32_t produced, code;
+    uint32_t floor; /* of the output: matches do not reach before it */
+    bool is_over;   /* the block */
+    uint32_t nlanes, segment, lead;
+
+    __device__ __forceinline__ deflate_tiles(uint8_t *scratch)
+        : shared((board *)scratch) {}
+
+    /* A place in the input is brought to `begin`; the stream ends at `end`. In bits. */
+    struct place {
+        uint32_t begin, end;
+    };
+
+    /* Bring `nbytes` of the stream, from the 16 bytes on that `consumed` lies in. */
+    __device__ __forceinline__ place stage(uint32_t nbytes) const {
+        const uint64_t first = src + (consumed >> 3), base = first & ~UINT64_C(15);
+        const uint64_t left = (uint64_t)src_nbytes * 8 - consumed;
+        const lz_range stream = {src, src + src_nbytes};
+        HR_NO_UNROLL
+        for (uint32_t i = group.rank * 16; i < nbytes; i += Group::THREADS * 16) {
+            *(hr_u128 *)((uint8_t *)shared->input + i) =
+                lz_load_aligned(base + i, stream);
+        }
+        place p;
+        p.begin = (uint32_t)(first - base) * 8 + (uint32_t)(consumed & 7);
+        p.end = left < 8 * C::INPUT ? p.begin + (uint32_t)left : p.begin + 8 * C::INPUT;
+        return p;
+    }
+
+    /* A tile of symbols. True if it makes bytes. */
+    __device__ __forceinline__ bool make_tile(const lz_buffer &buffer, lz_step &step) {
+        const place p = stage(C::INPUT);
+        clear_words(buffer);
+        if (group.rank == 0) {
+            shared->cut = NONE;
+            shared->is_bad = shared->code = 0;
+            shared->again[0] = shared->again[1] = shared->again[2] = 0;
+        }
+        group.sync();
+        const uint32_t position = lz_position(dst + produced);
+        const lz_tile tile = {buffer.parts, buffer.words, lz_base(position)};
+        if (!parse(buffer, tile, p)) {
+            parse_one_by_one(buffer, tile, p);
+            code = shared->code;
+        }
+        step.kind = LZ_TILE;
+        step.nbytes = shared->nbytes;
+        lz_index<C::WORDS>(group, tile, position - tile.base + step.nbytes,
+                           shared->index_sums);
+        consumed += shared->end - p.begin;
+        produced += step.nbytes;
+        is_over = shared->is_end != 0;
+        prefetch();
+        return step.nbytes > 0;
+    }
+
+    __device__ __forceinline__ void clear_words(const lz_buffer &buffer) const {
+        for (uint32_t i = group.rank; i < C::WORDS; i += Group::THREADS) {
+            buffer.words[i] = {0, 0};
+        }
+    }
+
+  private:
+    /* By all lanes. False if not one symbol was taken, or one that is not right. */
+    __device__ __forceinline__ bool parse(const lz_buffer &buffer, const lz_tile &tile,
+                                          const place &p) {
+        /* Symbols that begin before the limit end in the stream. */
+        const uint32_t limit =
+            p.end > DEFLATE_SYMBOL_NBITS ? p.end - DEFLATE_SYMBOL_NBITS : 0;
+        if (limit <= p.begin) {
+            return false;
+        }
+        nlanes = min(nlanes, (limit - p.begin + segment - 1) / segment);
+        const bool is_on = group.rank < nlanes;
+        const uint32_t begin = min(p.begin + group.rank * segment, limit);
+        const uint32_t end = min(begin + segment, limit);
+        deflate_lane k = {};
+        deflate_sink sink = {};
+        uint32_t entry = begin;
+        if (is_on && group.rank > 0) {
+            k.at = group.rank * segment <= lead ? p.begin : begin - lead;
+            deflate_walk<C, DEFLATE_FOLLOW>(shared->input, shared->tables, begin, k,
+                                            sink);
+            entry = k.stop == DEFLATE_RUNS_ON ? k.at : begin;
+        }
+        __syncwarp();
+        agree(is_on, end, entry, k);
+        uint32_t sums[2] = {k.nparts | k.nliterals << 16, k.nbytes};
+        group.sum_up(sums, shared->sums);
+        const bool is_kept = cut_tile(is_on, entry, k, sums);
+        if (is_kept && k.nbytes > 0) {
+            const uint32_t at = lz_position(dst + produced) - tile.base;
+            const uint32_t first_literal = (sums[0] >> 16) - k.nliterals;
+            sink.tile = tile;
+            sink.literals = buffer.bytes + first_literal;
+            sink.literals_at = buffer.bytes_at + first_literal;
+            sink.index = (sums[0] & 0xFFFF) - k.nparts;
+            sink.at = at + sums[1] - k.nbytes;
+            sink.before = min(produced - floor, DEFLATE_FARTHEST) - at;
+            sink.reaches_too_far = false;
+            const uint32_t put_end = k.stop == DEFLATE_RUNS_ON ? end : k.at;
+            k.at = entry;
+            deflate_walk<C, DEFLATE_PUT>(shared->input, shared->tables, put_end, k, sink);
+            if (sink.reaches_too_far) {
+                shared->is_bad = 1;
+            }
+        }
+        group.sync();
+        return shared->is_bad == 0 && shared->end != p.begin;
+    }
+
+    /* Count, and go again until each lane starts where the one before it leaves. */
+    __device__ __forceinline__ void agree(bool is_on, uint32_t end, uint32_t &entry,
+                                          deflate_lane &k) {
+        deflate_sink none = {};
+        uint32_t enters = entry; /* where the lane before the warp's first one leaves */
+        uint32_t exit = NONE;
+        bool goes = is_on;
+        HR_NO_UNROLL
+        for (uint32_t round = 0;; round = round == 2 ? 0 : round + 1) {
+            HR_NO_UNROLL
+            while (__any_sync(0xFFFFFFFF, goes)) {
+                if (goes) {
+                    k.at = entry;
+                    deflate_walk<C, DEFLATE_COUNT>(shared->input, shared->tables, end, k,
+                                                   none);
+                    exit = k.stop == DEFLATE_RUNS_ON ? k.at : NONE;
+                }
+                __syncwarp();
+                uint32_t before = __shfl_up_sync(0xFFFFFFFF, exit, 1);
+                before = group.lane == 0 ? enters : before;
+                goes = is_on && before != NONE && before != entry;
+                entry = goes ? before : entry;
+            }
+            if (Group::WARPS == 1 || !pass_on(round, is_on, exit, enters, entry, goes)) {
+                return;
+            }
+        }
+    }
+
+    /* Tell the next warp where the last lane leaves. Has some warp to go again? */
+    __device__ __forceinline__ bool pass_on(uint32_t round, bool is_on, uint32_t exit,
+                                            uint32_t &enters, uint32_t &entry,
+                                            bool &goes) {
+        if (group.lane == 31) {
+            shared->exits[group.warp] = exit;
+        }
+        if (group.rank == 0) {
+            shared->again[round == 2 ? 0 : round + 1] = 0;
+        }
+        group.sync();
+        if (group.lane == 0 && group.warp > 0 && is_on) {
+            const uint32_t before = shared->exits[group.warp - 1];
+            goes = before != NONE && before != entry;
+            if (goes) {
+                enters = entry = before;
+                shared->again[round] = 1;
+            }
+        }
+        group.sync();
+        return shared->again[round] != 0;
+    }
+
+    /* End the tile before the first lane that does not fit, or after what the first lane
+     * can take that stops. Is the lane's output in the tile? */
+    __device__ __forceinline__ bool cut_tile(bool is_on, uint32_t entry,
+                                             const deflate_lane &k,
+                                             const uint32_t (&sums)[2]) {
+        const bool is_over_full =
+            (sums[0] & 0xFFFF) > C::PARTS || sums[0] >> 16 > C::STRETCH ||
+            sums[1] > C::OUTPUT - LZ_ROW || sums[1] > dst_nbytes - produced;
+        uint32_t cut = !is_on                      ? NONE
+                       : is_over_full              ? 2 * group.rank
+                       : k.stop != DEFLATE_RUNS_ON ? 2 * group.rank + 1
+                                                   : NONE;
+        cut = hr_warp_min(cut);
+        if (Group::WARPS > 1) {
+            if (group.lane == 0 && cut != NONE) {
+                atomicMin(&shared->cut, cut);
+            }
+            group.sync();
+            cut = shared->cut;
+        }
+        const bool is_mine = cut >> 1 == group.rank;
+        if (is_mine || (cut == NONE && group.rank == nlanes - 1)) {
+            const bool is_whole = cut == NONE || (cut & 1) != 0;
+            shared->end = is_whole ? k.at : entry;
+            shared->nbytes = sums[1] - (is_whole ? 0 : k.nbytes);
+            shared->is_end = is_whole && k.stop == DEFLATE_AT_END;
+        }
+        const bool is_kept =
+            is_on && (group.rank < cut >> 1 || (is_mine && (cut & 1) != 0));
+        group.sync();
+        /* Behind a cut all lanes worked in vain: the next tile has few more. */
+        const bool is_short = cut != NONE && shared->is_end == 0;
+        nlanes = min(is_short ? max(8, cut & ~1U) + 2 : 4 * nlanes, Group::THREADS);
+        return is_kept;
+    }
+
+    /* By one lane, which stops before what is wrong: where that is the first symbol, it
+     * tells. */
+    __device__ __forceinline__ void
+    parse_one_by_one(const lz_buffer &buffer, const lz_tile &tile, const place &p) {
+        group.sync();
+        clear_words(buffer);
+        group.sync();
+        if (group.rank == 0) {
+            const uint32_t first = lz_position(dst + produced) - tile.base;
+            uint32_t at = p.begin, nparts = 0, nbytes = 0, nliterals = 0;
+            bool was_literal = false;
+            deflate_one q = {};
+            HR_NO_UNROLL
+            while (q.is_end == 0 && at < 8 * C::INPUT - 128 && nparts + 9 <= C::PARTS &&
+                   nbytes + 258 <= C::OUTPUT - LZ_ROW && nliterals < C::STRETCH) {
+                deflate_read_one(shared->input, shared->tables, at, p.end,
+                                 produced - floor + nbytes,
+                                 dst_nbytes - produced - nbytes, q);
+                if (q.code != 0) {
+                    shared->code = at == p.begin ? q.code : 0;
+                    break;
+                }
+                at = q.end;
+                if (q.is_literal) {
+                    if (!was_literal) {
+                        lz_put_literals(tile, nparts++, first + nbytes,
+                                        buffer.bytes_at + nliterals);
+                    }
+                    buffer.bytes[nliterals++] = (uint8_t)q.literal;
+                } else if (q.nbytes > 0) {
+                    nparts = lz_put_match<C::SINGLES>(tile, nparts, first + nbytes,
+                                                      q.offset, q.nbytes);
+                }
+                was_literal = q.is_literal != 0;
+                nbytes += q.nbytes;
+            }
+            shared->end = at;
+            shared->nbytes = nbytes;
+            shared->is_end = q.code == 0 && q.is_end != 0;
+        }
+        group.sync();
+    }
+
+    __device__ __forceinline__ void prefetch() const {
+        const uint32_t ahead = group.rank * 128, at = (uint32_t)(consumed >> 3);
+        if (ahead < C::INPUT_NBYTES && ahead < src_nbytes - at) {
+            hr_prefetch(src + at + ahead);
+        }
+    }
+};
+
+#endif
