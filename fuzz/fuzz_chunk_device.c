@@ -37,6 +37,8 @@ typedef struct array {
     }
 #define ZSTD "{\"id\":\"zstd\",\"level\":3}"
 #define BLOSC_ZSTD "{\"id\":\"blosc\",\"cname\":\"zstd\",\"clevel\":5,\"shuffle\":1}"
+#define ZLIB "{\"id\":\"zlib\",\"level\":3}"
+#define BLOSC_ZLIB "{\"id\":\"blosc\",\"cname\":\"zlib\",\"clevel\":5,\"shuffle\":1}"
 #define LZ4 "{\"id\":\"lz4\",\"acceleration\":1}"
 #define BLOSC(shuffle)                                                                   \
     "{\"id\":\"blosc\",\"cname\":\"lz4\",\"clevel\":5,\"shuffle\":" shuffle "}"
@@ -65,6 +67,8 @@ static const array arrays[] = {
     V3("int16", "<i2",
        PACKBITS("\"padding_encoding\":\"first_byte\",\"first_bit\":3,\"last_bit\":9")),
     V3("uint32", "<u4", PACKBITS("\"first_bit\":5,\"last_bit\":28")),
+    V2("|u1", ZLIB, "null"), /* gzip, too, where a chunk begins so */
+    V2("<f4", BLOSC_ZLIB, "null"),
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes);
@@ -76,7 +80,7 @@ static void must(hr_status status) {
 }
 
 /* liblz4 takes matches of offset 0, libzstd bits that are left over and blocks that are
- * too long. */
+ * too long, libdeflate codes that are not complete. */
 static bool is_stricter(const hr_error *device) {
     static const char *const reasons[] = {"refers to bytes before its output",
                                           "has malformed entropy-coded bits",

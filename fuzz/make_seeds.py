@@ -12,7 +12,7 @@ import random
 import sys
 
 import numpy as np
-from numcodecs import LZ4, Blosc
+from numcodecs import LZ4, Blosc, GZip, Zlib, Zstd
 
 N = 3000
 NAMES = ["zarr.json", ".zarray", ".zmetadata", ".zgroup"]
@@ -63,11 +63,16 @@ def chunks():
     padded = bytes([8 * len(packed) - N]) + packed.tobytes()
     plain = rng.bytes(3 * N + 1)
     made = [shuffle.encode(smooth.astype("u1")), lz4.encode(smooth.astype("u1")),
+            Zstd(3).encode(smooth.astype("u1")),
+            Blosc("zstd", 5, Blosc.SHUFFLE).encode(smooth.astype("f4")),
             bits.encode(smooth.astype("f8")), padded, lz4.encode(padded),
             shuffle.encode(padded), plain[:2 * N], lz4.encode(smooth.astype("u1")),
             shuffle.encode(smooth.astype("f4")), plain[:N], bits.encode(smooth.astype("f4")),
-            packed.tobytes() + padded[:1], bytes([0]) + plain[:nothing[4] - 1], plain[:3 * N]]
-    return [bytes([i]) + bytes(data) for i, data in enumerate(made)]
+            packed.tobytes() + padded[:1], bytes([0]) + plain[:nothing[4] - 1], plain[:3 * N],
+            Zlib(6).encode(smooth.astype("u1")),
+            Blosc("zlib", 5, Blosc.SHUFFLE).encode(smooth.astype("f4"))]
+    gzip = bytes([len(made) - 2]) + bytes(GZip(6).encode(smooth.astype("u1")))
+    return [bytes([i]) + bytes(data) for i, data in enumerate(made)] + [gzip]
 
 
 def stores():

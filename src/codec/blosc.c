@@ -87,11 +87,6 @@ static hr_status decode_blocks(const hr__blosc_frame *f, hr__decode *d, hr_error
 
 /* --- for kernels --- */
 
-static bool has_kernel(hr__blosc_format format) {
-    return format == HR__BLOSC_LZ4 || format == HR__BLOSC_SNAPPY ||
-           format == HR__BLOSC_BLOSCLZ || format == HR__BLOSC_ZSTD;
-}
-
 static hr_status add_stream(hr__blosc_format format, const hr__blosc_stream *s,
                             const hr__decode *d, uint64_t dst, hr__leaves *out,
                             hr_error *err) {
@@ -103,6 +98,10 @@ static hr_status add_stream(hr__blosc_format format, const hr__blosc_stream *s,
     }
     if (!is_stored && format == HR__BLOSC_ZSTD) {
         return hr__zstd_leaf(d, src + s->offset, s->nbytes, dst, s->decoded_nbytes, out,
+                             err);
+    }
+    if (!is_stored && format == HR__BLOSC_ZLIB) {
+        return hr__zlib_leaf(d, src + s->offset, s->nbytes, dst, s->decoded_nbytes, out,
                              err);
     }
     hr__leaf_format leaf = is_stored                     ? HR__LEAF_COPY
@@ -135,10 +134,6 @@ static hr_status leaves(const hr__codec *codec, const hr__decode *d, hr__leaves 
     if (f.stored) {
         hr__leaves_stored(out, d->src + HR__BLOSC_HEADER_NBYTES);
         return HR_OK;
-    }
-    if (!has_kernel(f.format)) {
-        return hr__fail(err, HR_ERR_UNSUPPORTED, "no kernel for Blosc's inner format %d",
-                        (int)f.format);
     }
     out->mode = f.shuffle      ? HR__SHUFFLE_BYTES
                 : f.bitshuffle ? HR__SHUFFLE_BITS

@@ -2,12 +2,14 @@
  *
  * The wrappers are read here, so that a wrong checksum is told from corrupt data and
  * checksums can be skipped. */
+#include <inttypes.h>
 #include <libdeflate.h>
 #include <string.h>
 
 #include "codec/codecs.h"
 #include "codec/config.h"
 #include "codec/decode.h"
+#include "codec/leaves.h"
 #include "core/bytes.h"
 
 #define GZIP_HEADER_NBYTES 10
@@ -62,14 +64,18 @@ static bool is_zlib(const uint8_t *src, size_t nbytes) {
            (src[0] << 8 | src[1]) % 31 == 0;
 }
 
-hr_status hr__zlib_decode(hr__decode *d, hr_error *err) {
-    if (!is_zlib(d->src, d->src_nbytes)) {
-        return hr__fail(err, HR_ERR_DATA, "%zu bytes begin with no zlib header",
-                        d->src_nbytes);
+static hr_status check_zlib_header(const uint8_t *src, size_t nbytes, hr_error *err) {
+    if (!is_zlib(src, nbytes)) {
+        return hr__fail(err, HR_ERR_DATA, "%zu bytes begin with no zlib header", nbytes);
     }
-    if ((d->src[1] & 0x20) != 0) {
+    if ((src[1] & 0x20) != 0) {
         return hr__fail(err, HR_ERR_UNSUPPORTED, "zlib stream needs a dictionary");
     }
+    return HR_OK;
+}
+
+hr_status hr__zlib_decode(hr__decode *d, hr_error *err) {
+    HR__TRY(check_zlib_header(d->src, d->src_nbytes, err));
     position pos = {.src = ZLIB_HEADER_NBYTES};
     HR__TRY(inflate(d, &pos, err));
     if (d->src_nbytes - pos.src < ZLIB_TRAILER_NBYTES) {
@@ -172,6 +178,48 @@ static hr_status gzip_decode(hr__decode *d, hr_error *err) {
     return HR_OK;
 }
 
+/* --- for kernels --- */
+
+static hr_status add_leaf(const hr__decode *d, hr__deflate_wrapper wrapper,
+                          const uint8_t *src, size_t src_nbytes, uint64_t dst,
+                          uint64_t dst_nbytes, hr__leaves *out, hr_error *err) {
+    if (src_nbytes > UINT32_MAX || dst_nbytes > UINT32_MAX) {
+        return hr__fail(err, HR_ERR_UNSUPPORTED,
+                        "%zu bytes of a Deflate stream for %" PRIu64
+                        ", kernels take less than 4 GiB",
+                        src_nbytes, dst_nbytes);
+    }
+    HR__TRY(hr__leaves_add(out, HR__LEAF_DEFLATE, src, (uint32_t)src_nbytes, dst,
+                           (uint32_t)dst_nbytes, err));
+    hr__leaf *leaf = (hr__leaf *)out->leaves.items + out->leaves.n - 1;
+    leaf->wrapper = wrapper;
+    leaf->skips_checksum = d->skip_checksums;
+    return HR_OK;
+}
+
+hr_status hr__zlib_leaf(const hr__decode *d, const uint8_t *src, size_t src_nbytes,
+                        uint64_t dst, uint64_t dst_nbytes, hr__leaves *out,
+                        hr_error *err) {
+    HR__TRY(check_zlib_header(src, src_nbytes, err));
+    return add_leaf(d, HR__DEFLATE_ZLIB, src, src_nbytes, dst, dst_nbytes, out, err);
+}
+
+hr_status hr__deflate_leaf(const hr__decode *d, const uint8_t *src, size_t src_nbytes,
+                           uint64_t dst, uint64_t dst_nbytes, hr__leaves *out,
+                           hr_error *err) {
+    return is_gzip(src, src_nbytes)
+               ? add_leaf(d, HR__DEFLATE_GZIP, src, src_nbytes, dst, dst_nbytes, out, err)
+               : hr__zlib_leaf(d, src, src_nbytes, dst, dst_nbytes, out, err);
+}
+
+static hr_status leaves(const hr__codec *codec, const hr__decode *d, hr__leaves *out,
+                        hr_error *err) {
+    (void)codec;
+    return hr__deflate_leaf(d, d->src, d->src_nbytes, 0, d->dst_nbytes, out, err);
+}
+
+/* --- the codecs --- */
+
 static hr_status parse(hr__codec_parse *p, hr_error *err) {
     static const hr__param params[] = {{"level", HR__PARAM_INT}, {NULL, 0}};
     return hr__config_params(p, params, err);
@@ -200,6 +248,7 @@ const hr__codec_type hr__codec_gzip = {
     .library = "libdeflate",
     .parse = parse,
     .decode = decode,
+    .leaves = leaves,
     .max_ratio = 1032, /* 258 bytes from 2 bits */
 };
 
@@ -210,5 +259,6 @@ const hr__codec_type hr__codec_zlib = {
     .library = "libdeflate",
     .parse = parse,
     .decode = decode,
+    .leaves = leaves,
     .max_ratio = 1032, /* the same */
 };

@@ -14,9 +14,17 @@ typedef enum hr__leaf_format {
     HR__LEAF_LZ4,
     HR__LEAF_SNAPPY, /* its elements, without the size in front */
     HR__LEAF_BLOSCLZ,
-    HR__LEAF_ZSTD, /* whole frames, taken apart into blocks */
+    HR__LEAF_DEFLATE, /* in a wrapper */
+    HR__LEAF_ZSTD,    /* whole frames, taken apart into blocks */
     HR__NLEAF_FORMATS
 } hr__leaf_format;
+
+/* What a Deflate stream is in: two bytes before and Adler-32 behind, or members with
+ * headers and CRC-32. */
+typedef enum hr__deflate_wrapper {
+    HR__DEFLATE_ZLIB = 0,
+    HR__DEFLATE_GZIP
+} hr__deflate_wrapper;
 
 /* One stream: src_nbytes at `src` of the encoded chunk make dst_nbytes at `dst` of the
  * decoded one (before un-shuffling). */
@@ -25,6 +33,8 @@ typedef struct hr__leaf {
     uint32_t src_nbytes, dst_nbytes;
     hr__leaf_format format;
     uint32_t size_nbytes;          /* of the size that stands in front of src */
+    hr__deflate_wrapper wrapper;   /* DEFLATE */
+    bool skips_checksum;           /* DEFLATE: or kernels compare it */
     uint32_t first_block, nblocks; /* ZSTD: of hr__leaves.zstd_blocks */
     uint64_t
         scratch_nbytes; /* that its kernels need beside the output, a multiple of 16 */
@@ -110,6 +120,14 @@ hr_status hr__snappy_leaf(const uint8_t *src, uint32_t src_nbytes, uint64_t dst,
                           uint32_t dst_nbytes, hr__leaves *out, hr_error *err);
 /* For codecs: frames of Zstandard. d: as the codec was given it. */
 hr_status hr__zstd_leaf(const hr__decode *d, const uint8_t *src, size_t src_nbytes,
+                        uint64_t dst, uint64_t dst_nbytes, hr__leaves *out,
+                        hr_error *err);
+/* For codecs: Deflate data, in either wrapper; zlib data. Only its first bytes are looked
+ * at. */
+hr_status hr__deflate_leaf(const hr__decode *d, const uint8_t *src, size_t src_nbytes,
+                           uint64_t dst, uint64_t dst_nbytes, hr__leaves *out,
+                           hr_error *err);
+hr_status hr__zlib_leaf(const hr__decode *d, const uint8_t *src, size_t src_nbytes,
                         uint64_t dst, uint64_t dst_nbytes, hr__leaves *out,
                         hr_error *err);
 /* For codecs: the decoded bytes are these. */

@@ -174,6 +174,13 @@ static hr__devptr reserve_scratch(hr__slab *slab, uint64_t nbytes) {
     return p->device + at;
 }
 
+static uint16_t wrapper_of(const hr__leaf *l) {
+    int wrapper = l->wrapper == HR__DEFLATE_GZIP ? HR_K_DEFLATE_GZIP : HR_K_DEFLATE_ZLIB;
+    return (uint16_t)(l->format != HR__LEAF_DEFLATE ? HR_K_DEFLATE_RAW
+                      : l->skips_checksum           ? wrapper | HR_K_DEFLATE_UNCHECKED
+                                                    : wrapper);
+}
+
 static hr_status push_leaves(hr__slab *slab, const hr__leaves *leaves, hr__devptr src,
                              hr__devptr dst, uint32_t status_index, hr_error *err) {
     const hr__leaf *items = leaves->leaves.items;
@@ -192,7 +199,8 @@ static hr_status push_leaves(hr__slab *slab, const hr__leaves *leaves, hr__devpt
                           .src_nbytes = l->src_nbytes,
                           .dst_nbytes = l->dst_nbytes,
                           .status_index = status_index,
-                          .size_nbytes = (uint16_t)l->size_nbytes};
+                          .size_nbytes = (uint16_t)l->size_nbytes,
+                          .wrapper = wrapper_of(l)};
         HR__TRY(l->format == HR__LEAF_ZSTD
                     ? hr__slab_push_zstd(slab, l, leaves, &task, scratch, err)
                     : hr__slab_push_task(slab, l->format, &task, err));

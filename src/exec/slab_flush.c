@@ -32,19 +32,22 @@ static hr_status launch_leaves(hr__slab *slab, const hr__slab_tables *t, hr_erro
     static const hr__kernel kernels[HR__NLEAF_FORMATS] = {
         [HR__LEAF_LZ4] = HR__KERNEL_LZ4,
         [HR__LEAF_SNAPPY] = HR__KERNEL_SNAPPY,
-        [HR__LEAF_BLOSCLZ] = HR__KERNEL_BLOSCLZ}; /* copies are stores */
+        [HR__LEAF_BLOSCLZ] = HR__KERNEL_BLOSCLZ,
+        [HR__LEAF_DEFLATE] = HR__KERNEL_DEFLATE}; /* copies are stores */
     hr__device *d = slab->ring->device;
     const hr__lz_machine machine = share_of(d);
     hr__devptr base = slab->slot->tables.device;
     const hr_k_task *tasks = (const hr_k_task *)(slab->slot->tables.pinned + t->tasks);
     uint64_t first = 0;
     for (int f = 0; f < HR__NLEAF_FORMATS; f++) {
-        hr_k_decode decode = {.tasks = base + t->tasks + first * sizeof(hr_k_task),
-                              .counter = base + t->zeros + (uint64_t)f * sizeof(uint32_t),
-                              .status = base + t->status,
-                              .ntasks = t->ntasks[f],
-                              .team = hr__lz_choose_team(tasks + first, t->ntasks[f],
-                                                         slab->is_shuffled, &machine)};
+        uint32_t (*choose)(const hr_k_task *, uint32_t, bool, const hr__lz_machine *) =
+            f == HR__LEAF_DEFLATE ? hr__deflate_choose_team : hr__lz_choose_team;
+        hr_k_decode decode = {
+            .tasks = base + t->tasks + first * sizeof(hr_k_task),
+            .counter = base + t->zeros + (uint64_t)f * sizeof(uint32_t),
+            .status = base + t->status,
+            .ntasks = t->ntasks[f],
+            .team = choose(tasks + first, t->ntasks[f], slab->is_shuffled, &machine)};
         if (hr__slab_nvcomp_takes(slab, (hr__leaf_format)f)) {
             HR__TRY(hr__slab_nvcomp_launch(slab, (hr__leaf_format)f, err));
         } else if (decode.ntasks > 0) {
@@ -148,6 +151,8 @@ static const char *reason_of(uint64_t status) {
         return "makes fewer bytes than expected";
     case HR_K_BAD_CODE:
         return "has malformed entropy-coded bits";
+    case HR_K_BAD_WRAPPER:
+        return "has a wrong header or trailer, or bytes behind it";
     default:
         return "is malformed";
     }
@@ -184,7 +189,10 @@ static void report_chunk(hr__run *run, const hr__chunk *chunk, uint64_t status) 
         return;
     }
     if (status >> 32 == HR_K_BAD_CHECKSUM) {
-        (void)hr__fail(&err, HR_ERR_CHECKSUM, "zstd frame's checksum does not match");
+        (void)hr__fail(&err, HR_ERR_CHECKSUM,
+                       "checksum of what a stream makes does not match, near its byte "
+                       "%" PRIu32,
+                       (uint32_t)status);
     } else {
         (void)hr__fail(&err, HR_ERR_DATA, "compressed stream %s, near its byte %" PRIu32,
                        reason_of(status), (uint32_t)status);

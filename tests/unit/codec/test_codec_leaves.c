@@ -209,19 +209,70 @@ static void other_codecs_are_refused_by_name(void **state) {
     chain_close(&r);
 }
 
-static void inner_formats_without_kernel_are_for_the_host(void **state) {
+/* Leaves of a chunk; their number. */
+static size_t describe(chain_runner *r, const char *compressor, const uint8_t *src,
+                       size_t nbytes, bool skips, hr__leaf *first, hr_status *status) {
+    assert_opens(chain_open_v2(r, "null", compressor), r);
+    hr_error err = HR_ERROR_INIT;
+    hr__leaves leaves = {.allocator = &hr__malloc_allocator};
+    hr__decode d = {
+        .worker = &r->worker, .src = src, .src_nbytes = nbytes, .skip_checksums = skips};
+    *status = hr__chain_leaves(&r->chain, kernels_of(&r->chain), &d, &leaves, &err);
+    size_t n = leaves.leaves.n;
+    if (n > 0) {
+        *first = *(const hr__leaf *)leaves.leaves.items;
+    }
+    hr__vec_free(&hr__malloc_allocator, &leaves.leaves);
+    return n;
+}
+
+static void deflate_streams_keep_their_wrappers(void **state) {
+    (void)state;
+    static const uint8_t zlib[] = {0x78, 0x9C, 3, 0, 0, 0, 0, 1};
+    static const uint8_t dictionary[] = {0x78, 0xBB, 3, 0, 0, 0, 0, 1};
+    static const uint8_t gzip[20] = {0x1F, 0x8B, 8};
+    static const char *const codecs[] = {"{\"id\":\"zlib\",\"level\":1}",
+                                         "{\"id\":\"gzip\",\"level\":1}"};
+    hr_status status;
+    for (int i = 0; i < 2; i++) { /* either is found in either */
+        chain_runner r = {0};
+        hr__leaf leaf;
+        CHUNK(&r, "|u1", N);
+        assert_int_equal(
+            describe(&r, codecs[i], zlib, sizeof zlib, false, &leaf, &status), 1);
+        assert_int_equal(status, HR_OK);
+        assert_int_equal(leaf.format, HR__LEAF_DEFLATE);
+        assert_int_equal(leaf.wrapper, HR__DEFLATE_ZLIB);
+        assert_int_equal(leaf.src_nbytes, sizeof zlib);
+        assert_int_equal(leaf.dst_nbytes, N);
+        assert_false(leaf.skips_checksum);
+        assert_int_equal(describe(&r, codecs[i], gzip, sizeof gzip, true, &leaf, &status),
+                         1);
+        assert_int_equal(leaf.wrapper, HR__DEFLATE_GZIP);
+        assert_true(leaf.skips_checksum);
+        (void)describe(&r, codecs[i], dictionary, sizeof dictionary, true, &leaf,
+                       &status);
+        assert_int_equal(status, HR_ERR_UNSUPPORTED);
+        (void)describe(&r, codecs[i], gzip + 1, 9, true, &leaf, &status);
+        assert_int_equal(status, HR_ERR_DATA);
+        chain_close(&r);
+    }
+}
+
+static void blosc_zlib_has_a_leaf_for_each_stream(void **state) {
     (void)state;
     chain_runner r = {0};
     CHUNK(&r, "|u1", N);
-    assert_opens(chain_open_v2(&r, "null", "{\"id\":\"blosc\"}"), &r);
     uint8_t *data = sample_data(N, 1);
     static uint8_t packed[2 * N];
     int n = blosc_compress_ctx(5, 1, 1, N, data, packed, sizeof packed, "zlib", 0, 1);
-    hr_error err = HR_ERROR_INIT;
-    hr__leaves leaves = {.allocator = &hr__malloc_allocator};
-    hr__decode d = {.worker = &r.worker, .src = packed, .src_nbytes = (size_t)n};
-    assert_int_equal(hr__chain_leaves(&r.chain, kernels_of(&r.chain), &d, &leaves, &err),
-                     HR_ERR_UNSUPPORTED);
+    hr__leaf leaf;
+    hr_status status;
+    assert_true(
+        describe(&r, "{\"id\":\"blosc\"}", packed, (size_t)n, false, &leaf, &status) > 0);
+    assert_int_equal(status, HR_OK);
+    assert_int_equal(leaf.format, HR__LEAF_DEFLATE);
+    assert_int_equal(leaf.wrapper, HR__DEFLATE_ZLIB);
     free(data);
     chain_close(&r);
 }
@@ -234,7 +285,8 @@ int main(void) {
         cmocka_unit_test(snappy_says_the_size_of_its_chunk),
         cmocka_unit_test(lz4_behind_a_shuffle),
         cmocka_unit_test(other_codecs_are_refused_by_name),
-        cmocka_unit_test(inner_formats_without_kernel_are_for_the_host),
+        cmocka_unit_test(deflate_streams_keep_their_wrappers),
+        cmocka_unit_test(blosc_zlib_has_a_leaf_for_each_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
