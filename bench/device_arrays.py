@@ -5,15 +5,15 @@ usage: device_arrays.py DIRECTORY MIB [NAME…]
 float32 fields of 1024 x 1024 in chunks of 1 MiB (a quarter of a field), like packed
 reanalysis data: smooth waves, a little noise, 12 bits of the mantissa. Uncompressed (raw),
 as Blosc-LZ4 with shuffle (blosc-lz4), and as zstd (zstd); the first two with a checksum of
-each chunk, too (raw-crc32c, blosc-lz4-crc32c), and as LZ4 (lz4). The first three, or those
-named.
+each chunk, too (raw-crc32c, blosc-lz4-crc32c), and as LZ4 (lz4), zlib, gzip and Blosc-zlib
+with shuffle (zlib, gzip, blosc-zlib). The first three, or those named.
 """
 
 import sys
 
 import numpy as np
 import zarr
-from numcodecs import LZ4, Blosc, Zstd
+from numcodecs import LZ4, Blosc, GZip, Zlib, Zstd
 from zarr.codecs import BloscCodec, Crc32cCodec
 
 N = 1024
@@ -35,7 +35,8 @@ def main(folder, mib, names):
     count = mib // 4
     distinct = np.stack([field(t) for t in range(min(count, 64))])
     codecs = {"raw": None, "blosc-lz4": Blosc("lz4", 5, Blosc.SHUFFLE), "zstd": Zstd(3),
-              "lz4": LZ4(), "raw-crc32c": [Crc32cCodec()],
+              "lz4": LZ4(), "zlib": Zlib(5), "gzip": GZip(5),
+              "blosc-zlib": Blosc("zlib", 5, Blosc.SHUFFLE), "raw-crc32c": [Crc32cCodec()],
               "blosc-lz4-crc32c": [BloscCodec(cname="lz4", clevel=5, shuffle="shuffle",
                                               typesize=4), Crc32cCodec()]}
     for name in names or ["raw", "blosc-lz4", "zstd"]:

@@ -28,7 +28,7 @@ step kern_cuda "$pack/bin/kern_cuda"
 step kern_scatter "$pack/bin/kern_scatter" cuda --cases 3000 --bench 1024
 step kern_store "$pack/bin/kern_store" cuda --cases "${CASES:-2000}" --bench 512
 step kern_filters "$pack/bin/kern_filters" cuda --cases 500 --bench 512
-for codec in lz4 snappy blosclz zstd; do
+for codec in lz4 snappy blosclz deflate zstd; do
     LINES_OF_LOG=3 step "kern_$codec" "$pack/bin/kern_$codec" cuda --mutants \
         "${MUTANTS:-20000}"
 done
@@ -40,6 +40,8 @@ if [ -f "$pack/make_data.py" ]; then # writes era, cells, label
         name=$(basename "$field" .npy)
         LINES_OF_LOG=200 step "bench_lz4_$name" \
             "$pack/bin/bench_lz4" "$field" --teams all ${peer[@]+"${peer[@]}"}
+        LINES_OF_LOG=200 step "bench_deflate_$name" \
+            "$pack/bin/bench_deflate" "$field" --teams all ${peer[@]+"${peer[@]}"}
         for codec in snappy blosclz; do
             LINES_OF_LOG=30 step "bench_${codec}_$name" "$pack/bin/bench_$codec" "$field"
         done
@@ -86,6 +88,8 @@ for tool in memcheck racecheck initcheck synccheck; do
         sanitizer "$tool" 8 "kern_$codec" --small 1 --mutants 4 $turns
     done
     sanitizer "$tool" 12 kern_zstd --mutants 4 --draw 1
+    sanitizer "$tool" 15 kern_deflate --small 1 --mutants 4 \
+        $([ $tool != racecheck ] || echo --teams 5)
     sanitizer "$tool" 10 kern_filters --cases 10
 done
 sanitizer memcheck 15 kern_mutants --mutants 500 --batch 256 --largest 4096

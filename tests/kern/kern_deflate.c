@@ -1,8 +1,10 @@
 /* The Deflate kernels against a strict reference, and that against zlib.
  * SPDX-License-Identifier: Apache-2.0
  *
- * usage: kern_deflate simt|cuda [--seed N] [--mutants N] [--draw N]
- * --draw N: N of the teams for every batch, not all */
+ * usage: kern_deflate simt|cuda [--seed N] [--mutants N] [--draw N] [--teams N]
+ *                               [--small 1]
+ * --draw N: N of the teams for every batch, not all; --teams N: only the first N;
+ * --small 1: few streams, for tools that slow down */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -348,20 +350,24 @@ static void add_mutants(decode_batch *b, uint64_t nmutants) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t seed = (uint64_t)time(NULL), nmutants = 300, ndraw = 0;
-    const kern_option options[] = {
-        {"--seed", &seed}, {"--mutants", &nmutants}, {"--draw", &ndraw}, {NULL, NULL}};
+    uint64_t seed = (uint64_t)time(NULL), nmutants = 300, ndraw = 0, nteams = 0,
+             is_small = 0;
+    const kern_option options[] = {{"--seed", &seed},      {"--mutants", &nmutants},
+                                   {"--draw", &ndraw},     {"--teams", &nteams},
+                                   {"--small", &is_small}, {NULL, NULL}};
     const char *device = kern_args(argc, argv, options);
     decode_batch *b = decode_batch_open(device, HR__KERNEL_DEFLATE, seed);
     b->nteams = (uint32_t)ndraw;
-    add_uniform(b);
-    add_drawn(b, 30);
-    decode_batch_run(b);
-    b->nteams = 2;
-    add_settings(b);
-    decode_batch_run(b);
-    add_neighbours(b);
-    add_wrappers(b, 40);
+    b->first = (uint32_t)nteams;
+    add_drawn(b, is_small ? 4 : 30);
+    if (!is_small) {
+        add_uniform(b);
+        decode_batch_run(b);
+        b->nteams = 2;
+        add_settings(b);
+        add_neighbours(b);
+    }
+    add_wrappers(b, is_small ? 4 : 40);
     decode_batch_run(b);
     add_mutants(b, nmutants);
     decode_batch_run(b);
