@@ -90,6 +90,9 @@ static void run(sweep *s, const char *name, uint32_t nbytes) {
     for (uint64_t i = 0; i < most; i++) {
         uint32_t typesize = typesizes[i % COUNT(typesizes)];
         size_t blocksize = blocksizes[i / COUNT(typesizes) % COUNT(blocksizes)];
+        if (strcmp(name, "zlib") == 0 && blocksize == 128 && i % 8 != 0) {
+            continue; /* a header and tables for each stream: simt takes a millisecond */
+        }
         int shuffle = (int)(i / (most / 3 / s->nlevels) % 3);
         int level = (int)((i + i / COUNT(typesizes) + i / (most / s->nlevels)) % 10);
         fill(raw + n * nbytes, nbytes, typesize, &s->random);
