@@ -157,6 +157,13 @@ def test_arrays_together_and_types(stored, rows):
     assert np.array_equal(got, np.where(ROWS == 3, np.nan, ROWS * 0.5), equal_nan=True)
 
 
+def test_runs_of_rows(stored, rows):
+    for a, data in ((rows, ROWS), (hr.open(stored / "labels"), ROWS[:, 0] % 7)):
+        loader = Loader(a, crop=(10,), stride=3, batch_size=6, shuffle=False, to="numpy")
+        want = np.stack([data[i:i + 10] for i in range(0, 94, 3)])
+        assert (np.concatenate(list(loader)) == want).all()
+
+
 def test_no_rows_give_no_batches(folder):
     a = zarr.create_array(folder / "none", shape=(0, 3), chunks=(2, 3), dtype="i4")
     for shuffle in (False, "block", "full"):

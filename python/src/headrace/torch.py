@@ -24,7 +24,7 @@ from . import _cf, _config, _dtypes, _node, _sampling
 from ._config import CUDA
 from ._errors import ArgumentError, DTypeError
 from ._future import Future
-from ._read import Want
+from ._read import Packed, Want
 from ._tensor import view
 
 __all__ = ["Dataset", "Loader", "collate"]
@@ -53,41 +53,45 @@ class _Reader:
         return {**self.__dict__, "_side": {}}
 
     def start(self, starts: np.ndarray[Any, Any]) -> list[tuple[Future, Any]]:
-        """Begin to read the samples, in this order: for each array a future, and memory that
-        it fills (None: it makes its own)."""
+        """Begin to read the samples, in this order: for each array a future, and torch's
+        memory that it fills, or the shape of what it makes."""
         keys = self.places.selections(starts)
         begun: list[tuple[Future, Any]] = []
         for a, device in zip(self._flat, self._devices):
-            if self._to == "torch" and device[0] == CUDA and keys:
-                begun.append(self._on_side_stream(a, keys, device[1]))
+            shape = (len(starts), *self.places.sample_shape(a))
+            if self._to == "torch" and device[0] == CUDA:
+                begun.append(self._on_side_stream(a, keys, shape, device[1]))
             else:
-                begun.append((a.read(keys, "packed", device=_config.device_text(device),
-                                     **self._options), None))
+                future = a.read(keys, "packed" if isinstance(keys, list) else None,
+                                device=_config.device_text(device), **self._options)
+                begun.append((future, shape))
         return begun
 
-    def _on_side_stream(self, a: _node.Array, keys: list[Any], index: int) -> tuple[Future, Any]:
+    def _on_side_stream(self, a: _node.Array, keys: Any, shape: tuple[int, ...],
+                        index: int) -> tuple[Future, Any]:
         """Into memory of torch's that belongs to a stream of its own, so that a read waits
         for nothing that is queued for training."""
         import torch
         if index not in self._side:
             self._side[index] = torch.cuda.Stream(device=index)
         side = self._side[index]
-        text = _dtypes.native(Want(a, keys[0], **self._options).text)
+        text = _dtypes.native(Want(a, ..., **self._options).text)
         dtype = torch.bfloat16 if text == "bfloat16" else \
             torch.from_numpy(np.empty(0, _dtypes.to_numpy(text))).dtype
-        shape = (len(keys), *self.places.sample_shape(a))
         with torch.cuda.device(index), torch.cuda.stream(side):
             out = torch.empty(shape, dtype=dtype, device=f"cuda:{index}")
-            return a.read(keys, out, stream=side, **self._options), out
+            flat = out if isinstance(keys, list) else \
+                out.view(shape[0] * self.places.crop[0], *a.shape[1:])
+            return a.read(keys, flat, stream=side, **self._options), out
 
     def finish(self, begun: list[tuple[Future, Any]]) -> list[Any]:
         """The samples of each array, one after the other along the first axis."""
         results = []
-        for a, (future, out) in zip(self._flat, begun):
+        for future, out in begun:
             done = future.result()
-            if out is None:
-                shape = (len(done), *self.places.sample_shape(a))
-                out = view(done.data, 0, shape).to(self._to)
+            if isinstance(out, tuple):
+                tensor = done.data if isinstance(done, Packed) else done
+                out = view(tensor, 0, out).to(self._to)
             else:
                 import torch
                 out.record_stream(torch.cuda.current_stream(out.device))
