@@ -222,73 +222,81 @@ static __device__ __forceinline__ hr_u128 unpack_bools(const hr_k_filter_task &t
     return slot;
 }
 
-/* Bits from memory, word by word. */
-struct hr_bits {
-    uint64_t at, begin, end; /* the next word; bytes that may be read */
-    uint64_t held;           /* the lowest nheld bits */
-    uint32_t nheld;
-
-    __device__ __forceinline__ void refill() {
-        uint32_t word = 0;
-        if (at >= begin && at + 4 <= end) {
-            word = *hr_global<const uint32_t>(at);
-        } else {
-            HR_UNROLL
-            for (uint32_t k = 0; k < 4; k++) {
-                if (at + k >= begin && at + k < end) {
-                    word |= (uint32_t)*hr_global<const uint8_t>(at + k) << 8 * k;
-                }
-            }
+/* The word at an address, of which the bytes in [begin, end) may be read. */
+static __device__ __forceinline__ uint32_t load_within(uint64_t at, uint64_t begin,
+                                                       uint64_t end) {
+    uint32_t word = 0;
+    HR_UNROLL
+    for (uint32_t k = 0; k < 4; k++) {
+        if (at + k >= begin && at + k < end) {
+            word |= (uint32_t)*hr_global<const uint8_t>(at + k) << 8 * k;
         }
-        held |= (uint64_t)word << nheld;
-        nheld += 32;
-        at += 4;
     }
-    /* At most 32 of them. */
-    __device__ __forceinline__ uint64_t take(uint32_t n) {
-        if (nheld < n) {
-            refill();
-        }
-        const uint64_t bits = held & (((uint64_t)1 << n) - 1);
-        held >>= n;
-        nheld -= n;
-        return bits;
-    }
-};
-
-static __device__ __forceinline__ void begin_bits(const hr_k_filter_task &t, uint64_t bit,
-                                                  hr_bits *b) {
-    const uint64_t byte = t.src + bit / 8;
-    const uint32_t skipped = (uint32_t)(byte % 4) * 8 + (uint32_t)(bit % 8);
-    *b = {byte - byte % 4, t.src, t.src + (t.nitems * t.width + 7) / 8, 0, 0};
-    b->refill();
-    b->held >>= skipped;
-    b->nheld -= skipped;
+    return word;
 }
 
-static __device__ __forceinline__ uint64_t take_component(const hr_k_filter_task &t,
-                                                          hr_bits *b) {
-    uint64_t bits = b->take(min(t.width, 32U));
-    if (t.width > 32) {
-        bits |= b->take(t.width - 32) << 32;
+/* 128 bits from this one on, zeros behind the last. */
+static __device__ __forceinline__ void load_bits(const hr_k_filter_task &t, uint64_t bit,
+                                                 uint64_t *bits) {
+    const uint64_t byte = t.src + bit / 8, at = byte - byte % 4;
+    const uint64_t end = t.src + (t.nitems * t.width + 7) / 8;
+    const uint32_t shift = (uint32_t)(byte % 4) * 8 + (uint32_t)(bit % 8);
+    uint32_t words[5];
+    if (at >= t.src && at + sizeof words <= end) {
+        HR_UNROLL
+        for (uint32_t k = 0; k < 5; k++) {
+            words[k] = *hr_global<const uint32_t>(at + 4 * k);
+        }
+    } else {
+        HR_UNROLL
+        for (uint32_t k = 0; k < 5; k++) {
+            words[k] = load_within(at + 4 * k, t.src, end);
+        }
     }
-    if (t.is_signed) {
-        const uint32_t spare = 64 - t.width;
-        bits = (uint64_t)((int64_t)(bits << spare) >> spare);
+    HR_UNROLL
+    for (uint32_t k = 0; k < 4; k++) {
+        const uint64_t both = words[k] | (uint64_t)words[k + 1] << 32;
+        words[k] = (uint32_t)(both >> shift);
     }
-    return bits << t.first_bit;
+    bits[0] = join(words[0], words[1]);
+    bits[1] = join(words[2], words[3]);
 }
 
+/* A slot: its components are 128 bits at most. */
+template <uint32_t NBYTES>
 static __device__ __forceinline__ hr_u128 unpack_any(const hr_k_filter_task &t,
-                                                     uint64_t first, uint32_t n) {
+                                                     uint64_t first) {
+    const uint32_t width = t.width, first_bit = t.first_bit;
+    const uint64_t mask = ~(uint64_t)0 >> (64 - width);
+    const uint64_t sign = t.is_signed ? (uint64_t)1 << (width - 1) : 0;
+    uint64_t bits[2];
     hr_u128 slot = {};
-    hr_bits b;
-    begin_bits(t, first * t.width, &b);
-    HR_NO_UNROLL
-    for (uint32_t i = 0; i < n && first + i < t.nitems; i++) {
-        put_item(t.nbytes, i, take_component(t, &b), &slot);
+    load_bits(t, first * width, bits);
+    HR_UNROLL
+    for (uint32_t i = 0; i < 16 / NBYTES; i++) {
+        put_item(NBYTES, i, (((bits[0] & mask) ^ sign) - sign) << first_bit, &slot);
+        if (width == 64) {
+            bits[0] = bits[1];
+        } else {
+            bits[0] = bits[0] >> width | bits[1] << (64 - width);
+            bits[1] >>= width;
+        }
     }
     return slot;
+}
+
+static __device__ __forceinline__ hr_u128 unpack_slot(const hr_k_filter_task &t,
+                                                      uint64_t first) {
+    switch (t.nbytes) {
+    case 1:
+        return unpack_any<1>(t, first);
+    case 2:
+        return unpack_any<2>(t, first);
+    case 4:
+        return unpack_any<4>(t, first);
+    default:
+        return unpack_any<8>(t, first);
+    }
 }
 
 static __device__ __forceinline__ void check_padding(const hr_k_filter &p,
@@ -311,7 +319,7 @@ make_tile(const hr_k_filter &p, const hr_k_filter_task &t, uint32_t tile) {
         store_slot(t.dst + at, t.dst + nbytes,
                    t.kind != HR_K_FILTER_BITS ? filter_items(p, t, first, n)
                    : is_bool                  ? unpack_bools(t, first)
-                                              : unpack_any(t, first, n));
+                                              : unpack_slot(t, first));
     }
 }
 

@@ -79,24 +79,44 @@ static __device__ __forceinline__ typename F::Bits add_bits(typename F::Bits a,
     return is_nan<F>(sum) ? add_nan<F>(a, b) : sum;
 }
 
-/* n numbers, `step` apart, from the block's shared memory, four at a time: NaNs, which
- * stay, are looked for at the end of four. */
+template <class Bits>
+static __device__ __forceinline__ void take_four(const Bits *x, uint32_t step,
+                                                 Bits *four) {
+    HR_UNROLL
+    for (uint32_t k = 0; k < 4; k++) {
+        four[k] = x[k * step];
+    }
+}
+
+/* n numbers, `step` apart, from the block's shared memory, four at a time, the next four
+ * under way meanwhile. NaNs, which stay, are looked for at the end of four. */
 template <class F>
 static __device__ __forceinline__ typename F::Bits
 sum_chain(typename F::Bits *x, uint32_t n, uint32_t step, typename F::Bits sum) {
     typedef typename F::Bits Bits;
+    Bits four[4], next[4] = {};
     uint32_t i = 0;
+    if (n >= 4) {
+        take_four(x, step, next);
+    }
     HR_NO_UNROLL
     for (; i + 4 <= n; i += 4) {
         Bits sums[5] = {sum};
         HR_UNROLL
         for (uint32_t k = 0; k < 4; k++) {
-            sums[k + 1] = F::bits(F::value(sums[k]) + F::value(x[(i + k) * step]));
+            four[k] = next[k];
+        }
+        if (i + 8 <= n) {
+            take_four(x + (i + 4) * step, step, next);
+        }
+        HR_UNROLL
+        for (uint32_t k = 0; k < 4; k++) {
+            sums[k + 1] = F::bits(F::value(sums[k]) + F::value(four[k]));
         }
         if (is_nan<F>(sums[4])) {
             HR_UNROLL
             for (uint32_t k = 0; k < 4; k++) {
-                sums[k + 1] = add_bits<F>(sums[k], x[(i + k) * step]);
+                sums[k + 1] = add_bits<F>(sums[k], four[k]);
             }
         }
         HR_UNROLL
