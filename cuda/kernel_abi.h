@@ -158,10 +158,11 @@ typedef struct hr_k_source {
 #define HR_K_STORE_SLOTS 4
 
 typedef enum hr_k_path {
-    HR_K_PATH_PLAIN,   /* aligned slots */
-    HR_K_PATH_PLANES,  /* slots of whole items, byte-shuffled; typesize 2, 4, 8, 16 */
-    HR_K_PATH_BITS,    /* eight items, bit-shuffled; typesize 1, 2, 4, 8 */
-    HR_K_PATH_ANYTHING /* slots, byte by byte */
+    HR_K_PATH_PLAIN,    /* aligned slots */
+    HR_K_PATH_PLANES,   /* slots of whole items, byte-shuffled; typesize 2, 4, 8, 16 */
+    HR_K_PATH_BITS,     /* eight items, bit-shuffled; typesize 1, 2, 4, 8 */
+    HR_K_PATH_BIT_ITEM, /* one whole item, bit-shuffled; the same typesizes */
+    HR_K_PATH_ANYTHING  /* slots, byte by byte */
 } hr_k_path;
 
 typedef struct hr_k_store_task {
@@ -182,6 +183,8 @@ typedef struct hr_k_store_task {
     uint32_t either_part; /* of complex items to bool: the imaginary part if the real is 0
                            */
     uint32_t is_small;    /* numbers are of 32 bits at most, and arithmetic is of F32 */
+    uint32_t
+        by_pairs; /* a slot has two numbers at most: two slots are converted at once */
     uint32_t nsteps;
     hr_k_step steps[HR_K_MAX_STEPS];
 } hr_k_store_task;

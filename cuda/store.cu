@@ -28,6 +28,12 @@ static __device__ __forceinline__ void load_row(const hr_k_store_task &t, uint64
                : typesize == 4 ? load_bits<4>(t, src, slots)
                                : load_bits<8>(t, src, slots);
         break;
+    case HR_K_PATH_BIT_ITEM:
+        done = typesize == 1   ? load_bit_items<1>(t, src, nslots, slots)
+               : typesize == 2 ? load_bit_items<2>(t, src, nslots, slots)
+               : typesize == 4 ? load_bit_items<4>(t, src, nslots, slots)
+                               : load_bit_items<8>(t, src, nslots, slots);
+        break;
     default:
         break;
     }
@@ -133,7 +139,9 @@ static __device__ __forceinline__ void store_row(const hr_k_store_task &t, uint6
     HR_NO_UNROLL
     for (uint32_t i = 0; i < nslots; i++) {
         if (CONVERTS && !is_small) {
-            convert(t, &slots[0]);
+            if (i % 2 == 0 || !t.by_pairs) {
+                convert(t, slots);
+            }
             if (t.to_unit > 1) {
                 reverse_units(t.to_unit, &slots[0]);
             }

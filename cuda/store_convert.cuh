@@ -308,12 +308,19 @@ static __device__ __forceinline__ void pack(uint32_t to, const uint64_t *x,
     }
 }
 
-/* All steps of a task, for the numbers of one slot. */
-static __device__ __forceinline__ void convert(const hr_k_store_task &t, hr_u128 *slot) {
+/* All steps of a task, for the numbers of one slot, or of two. */
+static __device__ __forceinline__ void convert(const hr_k_store_task &t, hr_u128 *slots) {
     uint64_t x[HR_K_GROUP];
     uint32_t marked = 0, number = t.from;
     const uint32_t nsteps = t.nsteps;
-    unpack(t, *slot, x);
+    const bool by_pairs = t.by_pairs != 0;
+    unpack(t, slots[0], x);
+    if (by_pairs) {
+        uint64_t y[HR_K_GROUP];
+        unpack(t, slots[1], y);
+        x[2] = y[0];
+        x[3] = y[1];
+    }
     HR_NO_UNROLL
     for (uint32_t k = 0; k < nsteps; k++) {
         const hr_k_step s = t.steps[k];
@@ -333,7 +340,12 @@ static __device__ __forceinline__ void convert(const hr_k_store_task &t, hr_u128
         }
         number = s.number;
     }
-    pack(t.to, x, slot);
+    pack(t.to, x, &slots[0]);
+    if (by_pairs) {
+        x[0] = x[2];
+        x[1] = x[3];
+        pack(t.to, x, &slots[1]);
+    }
 }
 
 #endif

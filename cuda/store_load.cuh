@@ -223,6 +223,39 @@ static __device__ __forceinline__ bool load_bits(const hr_k_store_task &t, uint6
     return true;
 }
 
+/* One item, bit-shuffled with a typesize of TS, for each slot; the loads of an item are
+ * under way together. */
+template <uint32_t TS>
+static __device__ __forceinline__ bool
+load_bit_items(const hr_k_store_task &t, uint64_t src, uint32_t nslots, hr_u128 *slots) {
+    bool serves = true;
+    HR_NO_UNROLL
+    for (uint32_t i = 0; i < HR_K_STORE_SLOTS; i++) {
+        const hr_spot p =
+            find_spot(t.source, src + (i < nslots ? i : 0) * t.slot_src_step);
+        const uint32_t item = p.at / TS, bit = item % 8;
+        hr_u128 slot = {};
+        serves = serves && p.at % TS == 0 && p.has(TS);
+        if (serves && i < nslots) {
+            const uint64_t row = p.block + item / 8;
+            uint32_t bytes[8 * TS];
+            HR_UNROLL
+            for (uint32_t k = 0; k < 8 * TS; k++) {
+                bytes[k] = load_word<1>(row + (uint64_t)k * p.stride);
+            }
+            HR_UNROLL
+            for (uint32_t k = 0; k < 8 * TS; k++) {
+                slot.word[k / 32] |= (bytes[k] >> bit & 1) << k % 32;
+            }
+        }
+        slots[0] = slots[1];
+        slots[1] = slots[2];
+        slots[2] = slots[3];
+        slots[3] = slot;
+    }
+    return serves;
+}
+
 template <uint32_t WIDTH>
 static __device__ __forceinline__ void load_slots(uint64_t address, uint64_t step,
                                                   uint32_t nslots, hr_u128 *slots) {

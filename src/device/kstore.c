@@ -230,6 +230,7 @@ static uint32_t choose_path(const hr__loops *l, element e, uint32_t run,
     uint64_t length = run < l->naxes ? l->axes[run].n : 1;
     uint64_t bits = source_bits(l, source, run);
     most = t->nsteps > 0 && most > MAX_GROUP ? MAX_GROUP : most;
+    t->by_pairs = t->nsteps > 0 && most <= MAX_GROUP / 2;
     t->nslots = 1;
     t->path = HR_K_PATH_ANYTHING;
     if (source->shuffle == HR_K_BITS_SHUFFLED) {
@@ -242,6 +243,10 @@ static uint32_t choose_path(const hr__loops *l, element e, uint32_t run,
                 t->nslots = cell / (n * e.from);
                 return n;
             }
+        }
+        if (is_power_of_two(typesize, 8) && e.from == typesize) {
+            t->path = HR_K_PATH_BIT_ITEM;
+            return 1;
         }
         return lowest_bit(length | most);
     }
