@@ -10,6 +10,7 @@
 /* Threads along the destination's fastest loop when the source is fastest along another:
  * both sides of a transposition then touch whole 32-byte sectors. */
 #define LOG_TRANSPOSE_THREADS 3
+#define SLOT_NBYTES 16
 #define LOG_WARP 5
 
 /* The last axis counts bytes: make it count the widest items that fit and are aligned. */
@@ -65,6 +66,14 @@ static double waste(uint64_t n, uint32_t log_tile) {
            (double)n;
 }
 
+/* Threads along x of a transposition: those that write a sector. Where narrow items are
+ * read one by one, so many would leave the sectors read unused. */
+static uint32_t log_transpose_threads(const hr_k_axis *x, const hr_k_axis *y) {
+    const bool has_slots = y->src_step >= SLOT_NBYTES;
+    const uint32_t more = x->dst_step == 1 ? 2 : x->dst_step == 2 ? 1 : 0;
+    return LOG_TRANSPOSE_THREADS + (has_slots ? more : 0);
+}
+
 /* Lay threads and items along x and y so that few lie outside. Many threads along x are
  * better (whole sectors, long runs), so fewer must save an eighth. */
 static void choose_tile(hr_k_tiles *t, const hr_k_axis *x, const hr_k_axis *y,
@@ -72,9 +81,8 @@ static void choose_tile(hr_k_tiles *t, const hr_k_axis *x, const hr_k_axis *y,
     uint32_t log_x = hr__ceil_log2(x->n), log_y = hr__ceil_log2(y->n);
     uint32_t most = HR_K_LOG_THREADS, least = LOG_WARP;
     if (transposed) {
-        most -= log_y < HR_K_LOG_THREADS - LOG_TRANSPOSE_THREADS
-                    ? log_y
-                    : HR_K_LOG_THREADS - LOG_TRANSPOSE_THREADS;
+        const uint32_t spare = HR_K_LOG_THREADS - log_transpose_threads(x, y);
+        most -= log_y < spare ? log_y : spare;
         least = most;
     }
     least = log_x < least ? log_x : least;
