@@ -169,8 +169,7 @@ extern "C" __global__ void __launch_bounds__(HR_K_SUM_THREADS)
     HR_NO_UNROLL
     for (uint32_t i = blockIdx.x; i < p.ntasks; i += gridDim.x) {
         const hr_k_filter_task &t = *find_task(p, i);
-        if (t.kind == HR_K_FILTER_FLOATS) {
-            sum_numbers(t);
+        if (t.kind != HR_K_FILTER_INTEGERS) {
             continue;
         }
         switch (t.nbytes) {
@@ -186,6 +185,18 @@ extern "C" __global__ void __launch_bounds__(HR_K_SUM_THREADS)
         default:
             sum_items<8>(t);
             break;
+        }
+    }
+}
+
+/* A kernel of its own: its registers would slow down the other. */
+extern "C" __global__ void __launch_bounds__(HR_K_SUM_THREADS)
+    hr_k_sum_floats_kernel(const __grid_constant__ hr_k_filter p) {
+    HR_NO_UNROLL
+    for (uint32_t i = blockIdx.x; i < p.ntasks; i += gridDim.x) {
+        const hr_k_filter_task &t = *find_task(p, i);
+        if (t.kind == HR_K_FILTER_FLOATS) {
+            sum_numbers(t);
         }
     }
 }
@@ -307,19 +318,23 @@ static __device__ __forceinline__ void check_padding(const hr_k_filter &p,
     }
 }
 
+template <bool IS_BITS>
 static __device__ __forceinline__ void
 make_tile(const hr_k_filter &p, const hr_k_filter_task &t, uint32_t tile) {
     const uint32_t log_nbytes = (uint32_t)__ffs(t.nbytes) - 1;
     const uint64_t nbytes = t.nitems << log_nbytes;
     const uint64_t at = (uint64_t)tile * HR_K_UNPACK_TILE_NBYTES + threadIdx.x * 16;
-    const bool is_bool = t.width == 1 && t.nbytes == 1 && !t.is_signed;
-    if (at < nbytes) {
-        const uint64_t first = at >> log_nbytes;
-        const uint32_t n = 16U >> log_nbytes;
+    if (at >= nbytes) {
+        return;
+    }
+    const uint64_t first = at >> log_nbytes;
+    if constexpr (IS_BITS) {
+        const bool is_bool = t.width == 1 && t.nbytes == 1 && !t.is_signed;
         store_slot(t.dst + at, t.dst + nbytes,
-                   t.kind != HR_K_FILTER_BITS ? filter_items(p, t, first, n)
-                   : is_bool                  ? unpack_bools(t, first)
-                                              : unpack_slot(t, first));
+                   is_bool ? unpack_bools(t, first) : unpack_slot(t, first));
+    } else {
+        store_slot(t.dst + at, t.dst + nbytes,
+                   filter_items(p, t, first, 16U >> log_nbytes));
     }
 }
 
@@ -341,8 +356,8 @@ static __device__ __forceinline__ uint32_t find_by_tile(const hr_k_filter &p,
 
 /* Each block takes about as many tiles, one after the other, so that it looks for their
  * task only once. A task has at least one tile. */
-extern "C" __global__ void __launch_bounds__(HR_K_THREADS)
-    hr_k_unpack_kernel(const __grid_constant__ hr_k_filter p) {
+template <bool IS_BITS>
+static __device__ __forceinline__ void make_tiles(const hr_k_filter &p) {
     uint32_t tile = (uint32_t)((uint64_t)p.ntiles * blockIdx.x / gridDim.x);
     const uint32_t end = (uint32_t)((uint64_t)p.ntiles * (blockIdx.x + 1) / gridDim.x);
     uint32_t task = tile < end ? find_by_tile(p, tile) : 0;
@@ -352,9 +367,21 @@ extern "C" __global__ void __launch_bounds__(HR_K_THREADS)
             task++;
         }
         const hr_k_filter_task &t = *find_task(p, task);
-        if (tile == t.first_tile && threadIdx.x == 0) {
-            check_padding(p, t);
+        if ((t.kind == HR_K_FILTER_BITS) == IS_BITS) {
+            if (IS_BITS && tile == t.first_tile && threadIdx.x == 0) {
+                check_padding(p, t);
+            }
+            make_tile<IS_BITS>(p, t, tile - t.first_tile);
         }
-        make_tile(p, t, tile - t.first_tile);
     }
+}
+
+extern "C" __global__ void __launch_bounds__(HR_K_THREADS)
+    hr_k_unpack_kernel(const __grid_constant__ hr_k_filter p) {
+    make_tiles<true>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(HR_K_THREADS)
+    hr_k_exact_kernel(const __grid_constant__ hr_k_filter p) {
+    make_tiles<false>(p);
 }

@@ -1,7 +1,7 @@
 /* Running sums of floats. SPDX-License-Identifier: Apache-2.0
  *
- * Each sum is rounded, so they are made one after the other, by one thread for each part
- * of a number; its block brings it the items. A sum that is NaN stays that NaN. */
+ * Each sum is rounded, so they are made one after the other, by one thread; its block
+ * brings it the items. A sum that is NaN stays that NaN. */
 #ifndef HR_CUDA_FILTERS_FLOAT_CUH
 #define HR_CUDA_FILTERS_FLOAT_CUH
 
@@ -79,58 +79,80 @@ static __device__ __forceinline__ typename F::Bits add_bits(typename F::Bits a,
     return is_nan<F>(sum) ? add_nan<F>(a, b) : sum;
 }
 
-template <class Bits>
-static __device__ __forceinline__ void take_four(const Bits *x, uint32_t step,
-                                                 Bits *four) {
+/* The numbers of a slot, from `begin` to `end`, in their order. */
+template <class F, uint32_t NPARTS>
+static __device__ __forceinline__ void
+sum_with_care(uint32_t begin, uint32_t end, hr_u128 *slot, typename F::Bits *sums) {
+    typedef typename F::Bits Bits;
+    constexpr uint32_t N = 16 / sizeof(Bits);
+    Bits x[N];
+    memcpy(x, slot, sizeof x);
     HR_UNROLL
-    for (uint32_t k = 0; k < 4; k++) {
-        four[k] = x[k * step];
+    for (uint32_t k = 0; k < N; k++) {
+        if (k >= begin && k < end) {
+            x[k] = add_bits<F>(sums[k % NPARTS], x[k]);
+        }
+        if (k < end) {
+            sums[k % NPARTS] = x[k];
+        }
+    }
+    memcpy(slot, x, sizeof x);
+}
+
+/* All of a slot; a NaN, which stays, is looked for at the end. */
+template <class F, uint32_t NPARTS>
+static __device__ __forceinline__ void sum_slot(hr_u128 *slot, typename F::Bits *sums) {
+    typedef typename F::Bits Bits;
+    constexpr uint32_t N = 16 / sizeof(Bits);
+    Bits x[N], last[NPARTS];
+    bool has_nan = false;
+    memcpy(x, slot, sizeof x);
+    HR_UNROLL
+    for (uint32_t p = 0; p < NPARTS; p++) {
+        last[p] = sums[p];
+    }
+    HR_UNROLL
+    for (uint32_t k = 0; k < N; k++) {
+        x[k] = F::bits(F::value(last[k % NPARTS]) + F::value(x[k]));
+        last[k % NPARTS] = x[k];
+    }
+    HR_UNROLL
+    for (uint32_t p = 0; p < NPARTS; p++) {
+        has_nan |= is_nan<F>(last[p]);
+    }
+    if (has_nan) {
+        sum_with_care<F, NPARTS>(0, N, slot, sums);
+        return;
+    }
+    memcpy(slot, x, sizeof x);
+    HR_UNROLL
+    for (uint32_t p = 0; p < NPARTS; p++) {
+        sums[p] = last[p];
     }
 }
 
-/* n numbers, `step` apart, from the block's shared memory, four at a time, the next four
- * under way meanwhile. NaNs, which stay, are looked for at the end of four. */
-template <class F>
-static __device__ __forceinline__ typename F::Bits
-sum_chain(typename F::Bits *x, uint32_t n, uint32_t step, typename F::Bits sum) {
-    typedef typename F::Bits Bits;
-    Bits four[4], next[4] = {};
+/* n numbers in the block's shared memory, slot by slot. The first item of all stands as
+ * it is. */
+template <class F, uint32_t NPARTS>
+static __device__ __forceinline__ void sum_chain(hr_u128 *slots, uint32_t n,
+                                                 bool is_first, typename F::Bits *sums) {
+    constexpr uint32_t N = 16 / sizeof(typename F::Bits);
+    const uint32_t nslots = n / N;
     uint32_t i = 0;
-    if (n >= 4) {
-        take_four(x, step, next);
+    if (is_first) {
+        sum_with_care<F, NPARTS>(NPARTS, n < N ? n : N, &slots[0], sums);
+        i = 1;
     }
-    HR_NO_UNROLL
-    for (; i + 4 <= n; i += 4) {
-        Bits sums[5] = {sum};
-        HR_UNROLL
-        for (uint32_t k = 0; k < 4; k++) {
-            four[k] = next[k];
-        }
-        if (i + 8 <= n) {
-            take_four(x + (i + 4) * step, step, next);
-        }
-        HR_UNROLL
-        for (uint32_t k = 0; k < 4; k++) {
-            sums[k + 1] = F::bits(F::value(sums[k]) + F::value(four[k]));
-        }
-        if (is_nan<F>(sums[4])) {
-            HR_UNROLL
-            for (uint32_t k = 0; k < 4; k++) {
-                sums[k + 1] = add_bits<F>(sums[k], four[k]);
-            }
-        }
-        HR_UNROLL
-        for (uint32_t k = 0; k < 4; k++) {
-            x[(i + k) * step] = sums[k + 1];
-        }
-        sum = sums[4];
+    hr_u128 next = slots[i < nslots ? i : 0];
+    for (; i < nslots; i++) {
+        hr_u128 slot = next;
+        next = slots[i + 1 < nslots ? i + 1 : i];
+        sum_slot<F, NPARTS>(&slot, sums);
+        slots[i] = slot;
     }
-    HR_NO_UNROLL
-    for (; i < n; i++) {
-        sum = add_bits<F>(sum, x[i * step]);
-        x[i * step] = sum;
+    if (i * N < n) {
+        sum_with_care<F, NPARTS>(0, n - i * N, &slots[i], sums);
     }
-    return sum;
 }
 
 /* Items of NPARTS numbers, which are summed apart. */
@@ -138,26 +160,23 @@ template <class F, uint32_t NPARTS>
 static __device__ __forceinline__ void sum_floats(const hr_k_filter_task &t) {
     typedef typename F::Bits Bits;
     constexpr uint32_t TURN_NBYTES = HR_K_SUM_THREADS * 16;
-    constexpr uint32_t TURN_NITEMS = TURN_NBYTES / (sizeof(Bits) * NPARTS);
+    constexpr uint32_t TURN_NUMBERS = TURN_NBYTES / sizeof(Bits);
     const uint64_t end = t.dst + t.nitems * sizeof(Bits) * NPARTS;
-    hr_u128 *own = (hr_u128 *)hr_shared() + threadIdx.x;
-    Bits sum = 0;
-    uint64_t at = t.dst + threadIdx.x * 16, left = t.nitems;
+    hr_u128 *slots = (hr_u128 *)hr_shared();
+    Bits sums[NPARTS] = {};
+    uint64_t at = t.dst + threadIdx.x * 16, left = t.nitems * NPARTS;
     HR_NO_UNROLL
     for (uint64_t turn = t.dst; turn < end; turn += TURN_NBYTES) {
-        *own = load_slot(at, end);
+        slots[threadIdx.x] = load_slot(at, end);
         __syncthreads();
-        if (threadIdx.x < NPARTS) {
-            Bits *x = (Bits *)hr_shared() + threadIdx.x;
-            const uint32_t n = left < TURN_NITEMS ? (uint32_t)left : TURN_NITEMS;
-            const uint32_t first = turn == t.dst ? 1 : 0; /* the first stands as it is */
-            sum = sum_chain<F>(x + first * NPARTS, n - first, NPARTS,
-                               first != 0 ? x[0] : sum);
+        if (threadIdx.x == 0) {
+            const uint32_t n = left < TURN_NUMBERS ? (uint32_t)left : TURN_NUMBERS;
+            sum_chain<F, NPARTS>(slots, n, turn == t.dst, sums);
         }
         __syncthreads();
-        store_slot(at, end, *own);
+        store_slot(at, end, slots[threadIdx.x]);
         at += TURN_NBYTES;
-        left -= TURN_NITEMS;
+        left -= TURN_NUMBERS;
     }
 }
 

@@ -251,6 +251,8 @@ typedef struct hr_k_filter {
     uint64_t status; /* uint64_t *: as of hr_k_decode */
     uint32_t ntasks;
     uint32_t ntiles; /* UNPACK: of all tasks */
+    uint32_t kinds; /* 1 << kind of each task, together: they have kernels of their own */
+    uint32_t unused;
 } hr_k_filter;
 
 /* Bytes of output that a block unpacks at a time. */

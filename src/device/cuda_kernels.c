@@ -52,7 +52,9 @@ static hr_status load_modules(hr__cuda_kernels *k, hr_error *err) {
         {HR__MODULE_STORE, "hr_k_store_move_kernel"},
         {HR__MODULE_STORE, "hr_k_store_convert_kernel"},
         {HR__MODULE_FILTERS, "hr_k_sum_kernel"},
+        {HR__MODULE_FILTERS, "hr_k_sum_floats_kernel"},
         {HR__MODULE_FILTERS, "hr_k_unpack_kernel"},
+        {HR__MODULE_FILTERS, "hr_k_exact_kernel"},
         {HR__MODULE_ZSTD, "hr_k_zstd_literals_kernel"},
         {HR__MODULE_ZSTD, "hr_k_zstd_sequences_kernel"},
         {HR__MODULE_ZSTD, "hr_k_zstd_offsets_kernel"},
@@ -203,22 +205,31 @@ static hr_status launch_tiles(hr__cuda_kernels *k, hr__stream s, int entry,
                           "launching a kernel", err);
 }
 
+static hr_status launch_filter_entry(hr__cuda_kernels *k, hr__stream s, int entry,
+                                     hr_k_filter *filter, hr_error *err) {
+    bool is_sum = entry == HR__ENTRY_SUM || entry == HR__ENTRY_SUM_FLOATS;
+    uint32_t most = is_sum ? filter->ntasks : filter->ntiles;
+    uint32_t nblocks = most < k->max_blocks ? most : k->max_blocks;
+    void *arguments[] = {filter};
+    return hr__cuda_check(k->driver,
+                          k->driver->launch(k->entries[entry], nblocks, 1, 1,
+                                            is_sum ? HR_K_SUM_THREADS : HR_K_THREADS, 1,
+                                            1, is_sum ? HR_K_SUM_SHARED_NBYTES : 0, s,
+                                            arguments, NULL),
+                          "launching a filter", err);
+}
+
+/* The first of the kinds has a kernel, and the others together have one. */
 static hr_status launch_filter(hr__cuda_kernels *k, hr__stream s, hr__kernel kernel,
                                const void *params, hr_error *err) {
     hr_k_filter filter = *(const hr_k_filter *)params;
-    if (filter.ntasks == 0) {
-        return HR_OK;
+    const int entry = kernel == HR__KERNEL_SUM ? HR__ENTRY_SUM : HR__ENTRY_UNPACK;
+    if (filter.ntasks > 0 && (filter.kinds & 1) != 0) {
+        HR__TRY(launch_filter_entry(k, s, entry, &filter, err));
     }
-    bool is_sum = kernel == HR__KERNEL_SUM;
-    uint32_t most = is_sum ? filter.ntasks : filter.ntiles;
-    uint32_t nblocks = most < k->max_blocks ? most : k->max_blocks;
-    void *arguments[] = {&filter};
-    return hr__cuda_check(
-        k->driver,
-        k->driver->launch(k->entries[is_sum ? HR__ENTRY_SUM : HR__ENTRY_UNPACK], nblocks,
-                          1, 1, is_sum ? HR_K_SUM_THREADS : HR_K_THREADS, 1, 1,
-                          is_sum ? HR_K_SUM_SHARED_NBYTES : 0, s, arguments, NULL),
-        "launching a filter", err);
+    return filter.ntasks == 0 || filter.kinds <= 1
+               ? HR_OK
+               : launch_filter_entry(k, s, entry + 1, &filter, err);
 }
 
 /* params: the kernel's whole block. */

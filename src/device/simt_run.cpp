@@ -47,12 +47,23 @@ void hr__simt_run_store(const hr_k_store_batch *batch, uint32_t max_blocks,
 }
 
 void hr__simt_run_sum(const hr_k_filter *filter, uint32_t nblocks, uint64_t seed) {
-    hr_simt_run_lanes(hr_k_sum_kernel, *filter, nblocks, HR_K_SUM_THREADS,
-                      HR_K_SUM_SHARED_NBYTES, seed);
+    if ((filter->kinds & 1) != 0) {
+        hr_simt_run_lanes(hr_k_sum_kernel, *filter, nblocks, HR_K_SUM_THREADS,
+                          HR_K_SUM_SHARED_NBYTES, seed);
+    }
+    if (filter->kinds > 1) {
+        hr_simt_run_lanes(hr_k_sum_floats_kernel, *filter, nblocks, HR_K_SUM_THREADS,
+                          HR_K_SUM_SHARED_NBYTES, seed);
+    }
 }
 
 void hr__simt_run_unpack(const hr_k_filter *filter, uint32_t nblocks, uint64_t seed) {
-    hr_simt_run(hr_k_unpack_kernel, *filter, nblocks, HR_K_THREADS, seed);
+    if ((filter->kinds & 1) != 0) {
+        hr_simt_run(hr_k_unpack_kernel, *filter, nblocks, HR_K_THREADS, seed);
+    }
+    if (filter->kinds > 1) {
+        hr_simt_run(hr_k_exact_kernel, *filter, nblocks, HR_K_THREADS, seed);
+    }
 }
 
 void hr__simt_run_team(uint32_t team, const hr_k_decode *params, uint32_t nblocks,

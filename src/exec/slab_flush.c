@@ -76,14 +76,17 @@ static hr_status launch_zstd(hr__slab *slab, hr__slab_tables *t, hr_error *err) 
 static hr_status launch_filters(hr__slab *slab, const hr__slab_tables *t, hr_error *err) {
     hr__device *d = slab->ring->device;
     hr__devptr base = slab->slot->tables.device;
-    hr_k_filter filter = {
-        .tasks = base + t->sums, .status = base + t->status, .ntasks = t->nsums};
+    hr_k_filter filter = {.tasks = base + t->sums,
+                          .status = base + t->status,
+                          .ntasks = t->nsums,
+                          .kinds = t->sum_kinds};
     if (t->nsums > 0) {
         HR__TRY(d->ops->launch(d, slab->slot->stream, HR__KERNEL_SUM, &filter, err));
     }
     filter.tasks = base + t->unpacks;
     filter.ntasks = t->nunpacks;
     filter.ntiles = t->nunpack_tiles;
+    filter.kinds = t->unpack_kinds;
     return t->nunpacks == 0
                ? HR_OK
                : d->ops->launch(d, slab->slot->stream, HR__KERNEL_UNPACK, &filter, err);

@@ -169,9 +169,11 @@ static void fill_filters(hr__slab *slab, hr__slab_tables *t, uint8_t *base) {
     for (size_t i = 0; i < hr__slab_vec(slab, HR__SLAB_FILTERS)->n; i++) {
         hr_k_filter_task task = filters[i].task;
         if (filters[i].kind == HR__STAGE_SUM) {
+            t->sum_kinds |= 1U << task.kind;
             *sums++ = task;
             continue;
         }
+        t->unpack_kinds |= 1U << task.kind;
         task.first_tile = t->nunpack_tiles;
         t->nunpack_tiles += hr__kfilter_tiles(&task);
         *unpacks++ = task;

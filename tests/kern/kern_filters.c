@@ -163,6 +163,14 @@ static hr__devptr upload_new(runner *r, const void *data, uint64_t nbytes) {
     return p;
 }
 
+static uint32_t kinds_of(const hr_k_filter_task *tasks, uint32_t n) {
+    uint32_t kinds = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        kinds |= 1U << tasks[i].kind;
+    }
+    return kinds;
+}
+
 /* And number the tasks' first ones. */
 static uint32_t count_tiles(hr_k_filter_task *tasks, uint32_t n) {
     uint32_t ntiles = 0;
@@ -188,7 +196,8 @@ static int check_case(runner *r, uint64_t seed) {
     hr_k_filter filter = {.tasks = upload_new(r, c.tasks, c.ntasks * sizeof *c.tasks),
                           .status = upload_new(r, status, sizeof status),
                           .ntasks = c.ntasks,
-                          .ntiles = ntiles};
+                          .ntiles = ntiles,
+                          .kinds = kinds_of(c.tasks, c.ntasks)};
     runner_launch(r, c.kernel, &filter);
     uint8_t *got = must_malloc(c.dst_nbytes);
     runner_download(r, got, dst, c.dst_nbytes);
@@ -262,7 +271,8 @@ static void bench(runner *r, const char *name, hr__kernel kernel, hr_k_filter_ta
     hr_k_filter filter = {.tasks = upload_new(r, tasks, n * sizeof *tasks),
                           .status = status,
                           .ntasks = n,
-                          .ntiles = ntiles};
+                          .ntiles = ntiles,
+                          .kinds = kinds_of(tasks, n)};
     runner_launch(r, kernel, &filter);
     runner_sync(r);
     double samples[NSAMPLES];

@@ -127,7 +127,7 @@ static void a_store_with_a_wrong_tile_breaks_the_device(void **state) {
 static void launch_unpack(fixture *f, hr__stream s, hr__devptr src, hr__devptr dst) {
     const hr_k_filter_task task = {
         .src = src, .dst = dst, .nitems = 64, .nbytes = 1, .width = 1};
-    hr_k_filter filter = {.ntasks = 1, .ntiles = 1};
+    hr_k_filter filter = {.ntasks = 1, .ntiles = 1, .kinds = 1};
     OK(alloc(f->d, sizeof task, &filter.tasks, NULL));
     OK(copy_to_device(f->d, NULL, filter.tasks, &task, sizeof task, NULL));
     OK(launch(f->d, s, HR__KERNEL_UNPACK, &filter, NULL));
