@@ -7,4 +7,4 @@ const bench_codec codec = {.kernel = HR__KERNEL_SNAPPY,
                            .nvcomp = NULL, /* wants the size in front */
                            .bound = encode_bound,
                            .compress = encode_snappy,
-                           .choose_team = hr__lz_choose_team};
+                           .choose_team = hr__snappy_choose_team};

@@ -15,7 +15,7 @@ typedef struct regime {
  * if the stream is long enough to keep them busy. */
 static const regime regimes[] = {
     {30, 0, HR_K_LZ_w2, HR_K_LZ_w1s},          {30, 16 << 10, HR_K_LZ_w4, HR_K_LZ_w2s},
-    {8, 64 << 10, HR_K_LZ_p4s, HR_K_LZ_p4s},   {2, 64 << 10, HR_K_LZ_w8, HR_K_LZ_p4s},
+    {8, 64 << 10, HR_K_LZ_w4, HR_K_LZ_p4s},    {2, 64 << 10, HR_K_LZ_w8, HR_K_LZ_p4s},
     {0, 256 << 10, HR_K_LZ_p16, HR_K_LZ_p16s},
 };
 static const regime zstd_regimes[] = {
@@ -97,6 +97,12 @@ uint32_t hr__zstd_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_s
                               const hr__lz_machine *machine) {
     return choose(zstd_regimes, sizeof zstd_regimes / sizeof *zstd_regimes,
                   HR__KERNEL_ZSTD, tasks, ntasks, is_shuffled, machine);
+}
+
+uint32_t hr__snappy_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
+                                const hr__lz_machine *machine) {
+    (void)is_shuffled;
+    return hr__lz_choose_team(tasks, ntasks, true, machine);
 }
 
 uint32_t hr__deflate_choose_team(const hr_k_task *tasks, uint32_t ntasks,

@@ -19,6 +19,11 @@ typedef struct hr__lz_machine {
 uint32_t hr__lz_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
                             const hr__lz_machine *machine);
 
+/* The same for Snappy, whose long runs are copies of 64 bytes, each of the one before: a
+ * long way to follow, whatever the data. */
+uint32_t hr__snappy_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
+                                const hr__lz_machine *machine);
+
 /* The same for Deflate, which has teams of its own. */
 uint32_t hr__zstd_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
                               const hr__lz_machine *machine);

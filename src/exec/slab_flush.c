@@ -41,7 +41,9 @@ static hr_status launch_leaves(hr__slab *slab, const hr__slab_tables *t, hr_erro
     uint64_t first = 0;
     for (int f = 0; f < HR__NLEAF_FORMATS; f++) {
         uint32_t (*choose)(const hr_k_task *, uint32_t, bool, const hr__lz_machine *) =
-            f == HR__LEAF_DEFLATE ? hr__deflate_choose_team : hr__lz_choose_team;
+            f == HR__LEAF_DEFLATE  ? hr__deflate_choose_team
+            : f == HR__LEAF_SNAPPY ? hr__snappy_choose_team
+                                   : hr__lz_choose_team;
         hr_k_decode decode = {
             .tasks = base + t->tasks + first * sizeof(hr_k_task),
             .counter = base + t->zeros + (uint64_t)f * sizeof(uint32_t),

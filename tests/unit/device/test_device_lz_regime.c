@@ -78,7 +78,7 @@ static void the_fewer_streams_the_larger_the_team(void **state) {
     (void)state;
     assert_int_equal(choose(8192, 64 << 10, false, &big), HR_K_LZ_w2);
     assert_int_equal(choose(8192, 64 << 10, true, &big), HR_K_LZ_w1s);
-    assert_int_equal(choose(2048, 256 << 10, false, &big), HR_K_LZ_p4s);
+    assert_int_equal(choose(2048, 256 << 10, false, &big), HR_K_LZ_w4);
     assert_int_equal(choose(2048, 256 << 10, true, &big), HR_K_LZ_p4s);
     assert_int_equal(choose(512, 1 << 20, false, &big), HR_K_LZ_w8);
     assert_int_equal(choose(512, 1 << 20, true, &big), HR_K_LZ_p4s);
@@ -95,6 +95,18 @@ static void long_runs_get_smaller_teams(void **state) {
         assert_int_equal(choose(64, 4 << 20, shuffled != 0, &big), HR_K_LZ_p4s);
     }
     ratio = 2;
+}
+
+static void snappy_always_has_long_ways(void **state) {
+    (void)state;
+    for (int shuffled = 0; shuffled < 2; shuffled++) {
+        assert_int_equal(
+            choose_by(hr__snappy_choose_team, 8192, 64 << 10, shuffled != 0, &big),
+            HR_K_LZ_w1s);
+        assert_int_equal(
+            choose_by(hr__snappy_choose_team, 128, 4 << 20, shuffled != 0, &big),
+            HR_K_LZ_p16s);
+    }
 }
 
 static void short_streams_get_small_teams(void **state) {
@@ -143,6 +155,7 @@ int main(void) {
         cmocka_unit_test(deflate_has_teams_of_its_own),
         cmocka_unit_test(zstd_has_teams_of_its_own),
         cmocka_unit_test(long_runs_get_smaller_teams),
+        cmocka_unit_test(snappy_always_has_long_ways),
         cmocka_unit_test(short_streams_get_small_teams),
         cmocka_unit_test(teams_fit_the_machine),
         cmocka_unit_test(one_long_stream_counts),
