@@ -3,6 +3,8 @@
 # memory against the same read on the host, compute-sanitizer, the kernel benches.
 # SPDX-License-Identifier: Apache-2.0
 # usage: bench/gpu.sh PACK_DIR [OUT_DIR]     PACK_DIR comes from scripts/gpu_pack.sh
+# ONLY=REGEX takes the steps of such names, TEAMS=all every team of the kernel benches; MUTANTS,
+# CHUNK_MUTANTS and CASES are numbers of inputs.
 set -uo pipefail
 pack=$(cd "$1" && pwd) out=${2:-/tmp/headrace-gpu}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,6 +15,7 @@ failed=0
 step() { # step NAME COMMAND…: run it, keep its output, print the end and the time
     local name=$1 start=$SECONDS
     shift
+    [[ $name =~ ${ONLY:-.} ]] || return 0
     if "$@" >"$out/$name.log" 2>&1; then
         echo "== $name: ok, $((SECONDS - start)) s"
     else
@@ -33,15 +36,16 @@ for codec in lz4 snappy blosclz deflate zstd; do
         "${MUTANTS:-20000}"
 done
 if [ -f "$pack/make_data.py" ]; then # writes era, cells, label
-    peer=()
+    peer=() teams=()
+    if [ -n "${TEAMS:-}" ]; then teams=(--teams "$TEAMS"); fi
     if [ -f "$pack/nvcomp/libnvcomp.so" ]; then peer=(--nvcomp "$pack/nvcomp/libnvcomp.so"); fi
     LINES_OF_LOG=2 step fields python3 "$pack/make_data.py" "$out/fields" 512
     for field in "$out"/fields/*.npy; do
         name=$(basename "$field" .npy)
         LINES_OF_LOG=200 step "bench_lz4_$name" \
-            "$pack/bin/bench_lz4" "$field" --teams all ${peer[@]+"${peer[@]}"}
+            "$pack/bin/bench_lz4" "$field" ${teams[@]+"${teams[@]}"} ${peer[@]+"${peer[@]}"}
         LINES_OF_LOG=200 step "bench_deflate_$name" \
-            "$pack/bin/bench_deflate" "$field" --teams all ${peer[@]+"${peer[@]}"}
+            "$pack/bin/bench_deflate" "$field" ${teams[@]+"${teams[@]}"} ${peer[@]+"${peer[@]}"}
         for codec in snappy blosclz; do
             LINES_OF_LOG=30 step "bench_${codec}_$name" "$pack/bin/bench_$codec" "$field"
         done
@@ -53,10 +57,11 @@ LINES_OF_LOG=2 step launches "$pack/bin/bench_launch" cuda
 step kern_blosc "$pack/bin/kern_blosc" cuda --levels 10
 LINES_OF_LOG=12 step kern_mutants timeout 150 "$pack/bin/kern_mutants" cuda \
     --mutants "${CHUNK_MUTANTS:-1000000}"
-if [ -f "$pack/corpus.tgz" ]; then
-    tar -C "$out" -xzf "$pack/corpus.tgz"
+if [ -f "$pack/corpus.txz" ] && [ -d "$pack/python" ]; then
+    tar -C "$out" -xJf "$pack/corpus.txz"
     cp "$pack/MANIFEST.tsv" "$out/"
-    step corpus_cuda python3 "$here/corpus_device.py" "$pack/bin/headrace" "$out" cuda:0
+    PYTHONPATH=$pack/python:${PYTHONPATH-} step corpus_cuda \
+        python3 "$here/corpus_device.py" "$out" cuda:0
 fi
 # Whole reads, files in the page cache, into GPU and into host memory.
 if python3 -c 'import zarr, numcodecs' 2>/dev/null; then

@@ -1,6 +1,7 @@
 /* The command `headrace`. SPDX-License-Identifier: Apache-2.0 */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -112,6 +113,9 @@ static int run(int argc, char **argv) {
 int main(int argc, char **argv) {
     /* A reader that goes away ends us quietly, whatever the parent did with SIGPIPE. */
     (void)signal(SIGPIPE, SIG_DFL);
+    /* A read has many streams under way. In the driver's eight hardware queues they wait
+     * for one another; a program may say so only before its driver starts. */
+    (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
     int rc = run(argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout) != 0) {
         cli_error("cannot write to standard output");

@@ -25,9 +25,13 @@ done | sort -u | grep -vE '/(libc|libm|libdl|libpthread|librt|libstdc..|libgcc_s
         *) cp -L "$library" "$out/lib/" ;;
         esac
     done
+# The package, where the build has it (HR_PYTHON).
+if [ -d "$build/python/headrace" ]; then cp -rL "$build/python" "$out/python"; fi
+strip --strip-unneeded "$out"/python/headrace/*.so 2>/dev/null || true
 strip --strip-unneeded "$out"/bin/* "$out"/lib/* 2>/dev/null || true
 if [ -n "$corpus" ]; then
-    tar -C "$corpus" -czf "$out/corpus.tgz" zarr bad/zarr
+    (cd "$corpus" && find zarr bad/zarr tiff -type f ! \( -path 'tiff/*' -size +64k \)) |
+        tar -C "$corpus" -cJf "$out/corpus.txz" -T -
     cp -L "$corpus/MANIFEST.tsv" "$out/"
 fi
 du -sh "$out"
