@@ -1,11 +1,17 @@
 /* Errors, and small conversions between Python and C. SPDX-License-Identifier: Apache-2.0 */
 #include "ext.h"
 
+#include <string.h>
+
+PyObject *ext_text(const char *bytes) {
+    return PyUnicode_DecodeUTF8(bytes, (Py_ssize_t)strlen(bytes), "backslashreplace");
+}
+
 PyObject *ext_exception(ext_state *state, const hr_error *err) {
-    return PyObject_CallFunction(state->make_error, "isssKiis", (int)err->status,
-                                 err->message, err->url, err->key,
-                                 (unsigned long long)err->offset, (int)err->device_code,
-                                 (int)err->os_errno, err->codec);
+    return PyObject_CallFunction(
+        state->make_error, "iNNNKiiN", (int)err->status, ext_text(err->message),
+        ext_text(err->url), ext_text(err->key), (unsigned long long)err->offset,
+        (int)err->device_code, (int)err->os_errno, ext_text(err->codec));
 }
 
 PyObject *ext_raise(ext_state *state, const hr_error *err) {

@@ -88,7 +88,7 @@ typedef struct ext_batch {
     int fd;        /* eventfd, −1 before fileno() */
 } ext_batch;
 
-/* errors.c: raise what an hr_error says. Always NULL. */
+/* convert.c: raise what an hr_error says. Always NULL. */
 PyObject *ext_raise(ext_state *state, const hr_error *err);
 /* The same without raising it: a new reference. */
 PyObject *ext_exception(ext_state *state, const hr_error *err);
@@ -103,6 +103,9 @@ bool ext_is(PyObject *object, PyTypeObject *type, const char *name);
 
 /* convert.c */
 bool ext_int64s(PyObject *sequence, int64_t *out, int32_t *n);
+/* Of the library's text: names of files need not be UTF-8, and what is too long for the
+ * field of an error is cut anywhere. */
+PyObject *ext_text(const char *bytes);
 PyObject *ext_tuple(const int64_t *values, int32_t n);
 
 /* selection.c: module function, selection(node, kind, key). */

@@ -72,8 +72,8 @@ static PyObject *node_list(PyObject *object, PyObject *args) {
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < hr_member_list_size(members); i++) {
         hr_member m = hr_member_list_get(members, i);
-        PyObject *item =
-            Py_BuildValue("(sO)", m.path, m.kind == HR_NODE_ARRAY ? Py_True : Py_False);
+        PyObject *item = Py_BuildValue("(NO)", ext_text(m.path),
+                                       m.kind == HR_NODE_ARRAY ? Py_True : Py_False);
         if (item == NULL || PyList_Append(list, item) != 0) {
             Py_CLEAR(list);
         }
@@ -106,8 +106,8 @@ static PyObject *node_describe(PyObject *object, PyObject *args) {
     const ext_node *self = (ext_node *)object;
     const hr_node_info *i = &self->info;
     if (i->kind != HR_NODE_ARRAY) {
-        return Py_BuildValue("{sO ss ss ss}", "is_array", Py_False, "format", i->format,
-                             "url", i->url, "attributes", i->attributes_json);
+        return Py_BuildValue("{sO ss sN ss}", "is_array", Py_False, "format", i->format,
+                             "url", ext_text(i->url), "attributes", i->attributes_json);
     }
     const char *base = NULL;
     char text[64] = "";
@@ -116,12 +116,12 @@ static PyObject *node_describe(PyObject *object, PyObject *args) {
         base = text;
     }
     return Py_BuildValue(
-        "{sO ss ss ss sO sz si sK sN sN sN sN sO ss ss sy# sN}", "is_array", Py_True,
-        "format", i->format, "url", i->url, "attributes", i->attributes_json, "dtype",
-        self->dtype_text, "vlen_base", base, "kind", (int)i->dtype.kind, "itemsize",
-        (unsigned long long)i->dtype.itemsize, "shape", ext_tuple(i->shape, i->ndim),
-        "chunks", ext_tuple(i->chunk_shape, i->ndim), "shards",
-        optional_tuple(i->shard_shape, i->ndim), "grid",
+        "{sO ss sN ss sO sz si sK sN sN sN sN sO ss ss sy# sN}", "is_array", Py_True,
+        "format", i->format, "url", ext_text(i->url), "attributes", i->attributes_json,
+        "dtype", self->dtype_text, "vlen_base", base, "kind", (int)i->dtype.kind,
+        "itemsize", (unsigned long long)i->dtype.itemsize, "shape",
+        ext_tuple(i->shape, i->ndim), "chunks", ext_tuple(i->chunk_shape, i->ndim),
+        "shards", optional_tuple(i->shard_shape, i->ndim), "grid",
         ext_tuple(i->grid_shape, i->ndim), "is_rectilinear",
         i->is_rectilinear ? Py_True : Py_False, "codecs", i->codecs_json,
         "fill_value_json", i->fill_value_json, "fill_value", (const char *)i->fill_value,

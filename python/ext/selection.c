@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ext.h"
 
+#include <string.h>
+
 /* A contiguous buffer of items of so many bytes, held until the selection goes. */
 static const void *borrow(ext_selection *self, PyObject *object, Py_ssize_t itemsize,
                           Py_ssize_t *nitems) {
@@ -14,9 +16,10 @@ static const void *borrow(ext_selection *self, PyObject *object, Py_ssize_t item
         return NULL;
     }
     self->nviews++;
-    if (view->itemsize != itemsize) {
-        PyErr_Format(PyExc_TypeError, "indices have items of %zd bytes, expected %zd",
-                     view->itemsize, itemsize);
+    const char *format = view->format != NULL ? view->format : "B";
+    bool is_int64 = strcmp(format, "l") == 0 || strcmp(format, "q") == 0;
+    if (itemsize == 1 ? view->itemsize != 1 : !is_int64) {
+        PyErr_Format(PyExc_TypeError, "indices are integers, not %R", object);
         return NULL;
     }
     *nitems = view->len / itemsize;

@@ -210,7 +210,9 @@ def test_a_store_in_memory():
 
 
 WRONG = [(7,), (0, 0, 0), (..., ...), "x", None, (None, 0), 1.5, ([0, 1], [1, 2, 3]),
-         ([0], slice(None), [1]), np.ones((2, 2), bool), True, ([[0, 1]], slice(None))]
+         ([0], slice(None), [1]), np.ones((2, 2), bool), True, ([[0, 1]], slice(None)),
+         slice(None, None, 0), np.float64(0), (np.float64(5e-324), 0), np.bool_(False),
+         np.array(0.0), np.array([2**64 - 1], "u8"), (np.array([2**64 - 1], "u8"), [0])]
 
 
 @pytest.mark.parametrize("key", WRONG, ids=repr)
@@ -220,6 +222,6 @@ def test_wrong_selections_raise_index_errors(folder, key):
     with pytest.raises(IndexError):
         a[key]
     for bad in (a.vindex, a.oindex, a.blocks):
-        if isinstance(key, (str, float, bool)):
+        if isinstance(key, (str, float, bool, np.bool_)):
             with pytest.raises(IndexError):
                 bad[key]

@@ -2,6 +2,7 @@
 
 import array
 import asyncio
+import errno
 import os
 import pathlib
 import pickle
@@ -169,9 +170,27 @@ def test_wrong_streams_and_devices_are_refused(a):
     assert a.read(0, stream=Torch()).result().tolist() == DATA[0].tolist()
     with pytest.raises(hr.ArgumentError):
         a.read(0, stream="fast")
-    for device in ("tpu", 1.5, (9, 0), object()):
+    for stream in (-1, 1 << 64):
+        with pytest.raises(hr.ArgumentError):
+            a.read(0, stream=stream)
+    for device in ("tpu", 1.5, (9, 0), object(), 1 << 40):
         with pytest.raises(hr.ArgumentError):
             a.read(0, device=device)
+
+
+def test_wrong_items_of_a_batch_are_refused(folder, a):
+    group = hr.open(zarr.create_group(folder / "g").store.root)
+    for item in (5, group, (group, 0), (a, 1, 2), (zarr.open(folder / "a.zarr"), 0), np.ones(3)):
+        with pytest.raises(hr.ArgumentError, match="an item is"):
+            hr.read_batch([item])
+
+
+@pytest.mark.parametrize("timeout", [float("inf"), 1e300, 60, None])
+def test_a_long_timeout_is_for_ever(a, timeout):
+    assert a.read(0).result(timeout).tolist() == DATA[0].tolist()
+    assert a.read(0).exception(timeout) is None
+    with pytest.raises(hr.ArgumentError):
+        a.read(0).result(float("nan"))
 
 
 def test_a_future_can_be_cancelled_and_timed(large):
@@ -274,12 +293,32 @@ def test_errors_name_the_place(folder, a):
     assert isinstance(future.exception(), hr.DataError)
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is hr.DataError and str(again) == str(error) and again.key == error.key
-    with pytest.raises(hr.NotFoundError):
+    with pytest.raises(hr.NotFoundError) as caught:
         hr.open(folder / "nothing")
+    for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):
+        assert error.errno == error.os_errno == errno.ENOENT
     (folder / "bad").mkdir()
     (folder / "bad" / "zarr.json").write_text("{")
     with pytest.raises(hr.MetadataError):
         hr.open(folder / "bad")
+
+
+def test_places_need_not_be_utf8(folder):
+    place = os.fsencode(folder) + b"/\xff.zarr"
+    zarr.create_array(folder / "a.zarr", data=DATA)
+    os.rename(folder / "a.zarr", place)
+    for name in (place, os.fsdecode(place)):
+        assert hr.open(name)[0].tolist() == DATA[0].tolist() and "\\xff" in hr.open(name).url
+        with pytest.raises(hr.NotFoundError, match=r"\\xff"):
+            hr.open(name + name[-1:])
+    for n in range(180, 250):  # cut within a letter somewhere
+        with pytest.raises(hr.NotFoundError):
+            hr.open(folder / ("é" * n)[:120] / ("é" * (n - 120)))
+
+
+def test_an_array_is_not_searched(a):
+    with pytest.raises(TypeError):
+        5 in a  # noqa: B015
 
 
 def test_strict_refuses_missing_chunks(folder, a):
@@ -300,6 +339,12 @@ def test_settings(folder, a):
         hr.config(threads=3)
     with pytest.raises(hr.ArgumentError):
         hr.config(device="tpu")
+    for wrong in ({"nthreads": -1}, {"nthreads": 1.5}, {"scratch_nbytes": 1 << 70},
+                  {"strict": "no"}, {"allocator": "malloc"}, {"allocator": 5}):
+        with pytest.raises(hr.ArgumentError):
+            hr.config(**wrong)
+    with pytest.raises(AttributeError, match="config.set"):
+        hr.config.strict = True
     with hr.config(nthreads=1, scratch_nbytes=1 << 20):
         few = hr.open(folder / "a.zarr")
     assert few[...].tolist() == DATA.tolist()
@@ -313,6 +358,14 @@ def test_settings(folder, a):
     out = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True,
                          text=True, check=True).stdout
     assert out.split() == ["True", "3", "cpu"]
+    environment |= {"HEADRACE_STRICT": "off", "HEADRACE_NTHREADS": ""}
+    out = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True,
+                         text=True, check=True).stdout
+    assert out.split() == ["False", "0", "cpu"]
+    environment["HEADRACE_NTHREADS"] = "many"
+    process = subprocess.run([sys.executable, "-c", script], env=environment,
+                             capture_output=True, text=True, check=False)
+    assert process.returncode != 0 and "HEADRACE_NTHREADS is 'many'" in process.stderr
 
 
 def test_pickles_open_anew(folder, a):
@@ -366,6 +419,11 @@ def test_packed_numbers_are_unpacked(folder):
     np.testing.assert_array_equal(own, np.where(stored == 0, np.nan, stored * 2.0))
     plain = np.asarray(a.read(...).result())
     np.testing.assert_array_equal(plain, stored)
+    for fills in ((1 << 40,), (1.5,), (np.nan,), ("7",), (1, 2, 7)):
+        with pytest.raises(hr.ArgumentError, match="fill value"):
+            a.read(..., mask_and_scale=hr.Packing(fills=fills))
+    with pytest.raises(hr.ArgumentError, match="mask_and_scale"):
+        a.read(..., mask_and_scale="no")
     zarr.create_array(folder / "q", data=stored.astype("f4"), attributes={
         "_FillValue": "AAAAAAAAHEA="})  # 7.0 as xarray writes it
     got = np.asarray(hr.open(folder / "q").read(..., mask_and_scale=True).result())

@@ -187,6 +187,12 @@ def test_scalars(tensor, folder):
         tensor.to("fortran")
 
 
+def test_elements_are_compared_as_numpy_does(tensor):
+    assert (tensor == np.asarray(tensor)).all() and (tensor == tensor).all()
+    assert not (tensor != np.asarray(tensor)).any()
+    assert {tensor: 1}[tensor] == 1
+
+
 def test_bfloat16_needs_a_numpy_type_only_when_numpy_is_asked(folder):
     tensorstore = pytest.importorskip("tensorstore")
     ml_dtypes = pytest.importorskip("ml_dtypes")

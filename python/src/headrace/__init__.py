@@ -1,4 +1,4 @@
-"""headrace: chunked arrays (Zarr v2 and v3) into GPU or host memory.
+"""headrace: chunked arrays (Zarr v2 and v3, TIFF) into GPU or host memory.
 
     import headrace as hr
 

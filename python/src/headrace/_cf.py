@@ -12,7 +12,7 @@ from typing import Any, Mapping
 import numpy as np
 
 from . import _dtypes
-from ._errors import DTypeError, MetadataError
+from ._errors import ArgumentError, DTypeError, MetadataError
 
 MAX_FILLS = 2
 
@@ -32,8 +32,10 @@ class Packing:
 
     def request(self, dtype: np.dtype[Any]) -> tuple[Any, ...]:
         """As the extension takes it. dtype is the array's."""
+        if len(self.fills) > MAX_FILLS:
+            raise ArgumentError(f"{len(self.fills)} fill values, at most {MAX_FILLS}")
         stored = dtype.newbyteorder("<")
-        items = [np.asarray(fill).astype(stored).tobytes() for fill in self.fills]
+        items = [_exactly(fill, dtype).astype(stored).tobytes() for fill in self.fills]
         return (1.0 if self.scale is None else float(self.scale),
                 -0.0 if self.offset is None else float(self.offset),
                 b"".join(items), len(items), self.unsigned, True)
@@ -43,6 +45,18 @@ class Packing:
         is_scaled = self.scale is not None or self.offset is not None
         most = 4 if dtype.kind == "f" else 2
         return "<f4" if not is_scaled and dtype.itemsize <= most else "<f8"
+
+
+def _exactly(fill: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """As an element of the type; a float is rounded to it, an integer has to be one of it."""
+    value = np.asarray(fill)
+    if value.dtype.kind not in "iuf" or value.ndim != 0:
+        raise ArgumentError(f"fill value {fill!r} is no number")
+    with np.errstate(all="ignore"):
+        element = value.astype(dtype)
+    if dtype.kind in "iu" and int(element) != fill:
+        raise ArgumentError(f"{dtype} has no fill value {fill!r}")
+    return element
 
 
 def _number(attributes: Mapping[str, Any], name: str) -> float | None:
@@ -116,4 +130,6 @@ def choose(info: Mapping[str, Any], given: bool | Packing) -> Packing | None:
         if info["dtype"][1:2] not in ("i", "u", "f"):
             raise DTypeError(f"{info['dtype']} cannot be unpacked")
         return given
+    if not isinstance(given, (bool, np.bool_)):
+        raise ArgumentError(f"mask_and_scale is True, False or a Packing, not {given!r}")
     return from_attributes(info, json.loads(info["attributes"])) if given else None

@@ -14,6 +14,7 @@ from ._errors import ArgumentError
 
 CPU, CUDA, SIMT = 1, 2, 3  # the library's numbers
 HOST = (CPU, 0)
+ALLOCATORS = ("cupy", "torch", "rmm")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,9 +39,11 @@ class Settings:
 
 def _from_environment() -> Settings:
     env = os.environ
-    return Settings(device=env.get("HEADRACE_DEVICE", "cpu"),
-                    strict=env.get("HEADRACE_STRICT", "0") not in ("", "0", "false"),
-                    nthreads=int(env.get("HEADRACE_NTHREADS", "0")))
+    strict, nthreads = env.get("HEADRACE_STRICT", ""), env.get("HEADRACE_NTHREADS", "") or "0"
+    if not nthreads.isdecimal():
+        raise ArgumentError(f"HEADRACE_NTHREADS is {nthreads!r}, which is no number")
+    return Settings(device=env.get("HEADRACE_DEVICE") or "cpu", nthreads=int(nthreads),
+                    strict=strict.lower() not in ("", "0", "false", "no", "off"))
 
 
 class _Scope:
@@ -98,18 +101,30 @@ class Config:
             raise AttributeError(name)
         return getattr(self.get(), name)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            raise AttributeError(f"say config.set({name}=…), or with config({name}=…)")
+        super().__setattr__(name, value)
+
 
 _local: contextvars.ContextVar[Settings | None] = contextvars.ContextVar(
     "headrace", default=None)
 
 
 def _check(changes: dict[str, Any]) -> None:
-    known = [f.name for f in dataclasses.fields(Settings)]
-    for name in changes:
+    known = {f.name: f.type for f in dataclasses.fields(Settings)}
+    for name, value in changes.items():
         if name not in known:
             raise ArgumentError(f"config has no {name!r}; it has {', '.join(known)}")
+        if known[name] == "bool" and not isinstance(value, bool):
+            raise ArgumentError(f"{name} is True or False, not {value!r}")
+        if known[name] == "int" and (type(value) is not int or not 0 <= value < 1 << 63):
+            raise ArgumentError(f"{name} is a number from 0 on, not {value!r}")
     if "device" in changes:
         parse_device(changes["device"])
+    allocator = changes.get("allocator")
+    if not (allocator is None or allocator in ALLOCATORS or callable(allocator)):
+        raise ArgumentError(f"no allocator {allocator!r}: {', '.join(ALLOCATORS)}, a function")
 
 
 config = Config()
@@ -159,7 +174,7 @@ def parse_device(device: Any) -> tuple[int, int]:
         if device == "cuda":
             return (CUDA, _current_cuda())
         return _ext.parse_device(device)
-    if isinstance(device, int) and not isinstance(device, bool):
+    if isinstance(device, int) and not isinstance(device, bool) and device < 1 << 31:
         return (CUDA, device)
     if isinstance(device, tuple) and len(device) == 2:  # as __dlpack_device__ gives it
         if device[0] in (1, 2):

@@ -127,4 +127,6 @@ def make(status: int, message: str, url: str, key: str, offset: int, device_code
 def _remake(cls: type[Error], text: str, fields: dict[str, Any]) -> Error:
     error = cls(text)
     error.__dict__.update(fields)
+    if isinstance(error, OSError) and error.os_errno:
+        error.errno = error.os_errno
     return error

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from typing import Any, Callable, Generator
 
 from . import _ext
+from ._errors import ArgumentError
 from ._outputs import stream_handle
 
 Progress = Callable[[int, int], object]
 _TICK_NS = 50_000_000  # between calls of a progress function
+_LONGEST = 9e9  # seconds: about what 63 bits of nanoseconds hold
+
+
+def _nanoseconds(timeout: float | None) -> int:
+    """As the extension takes it: -1 is for ever, and so is what 64 bits do not hold."""
+    if timeout is None:
+        return -1
+    if math.isnan(timeout):
+        raise ArgumentError("a timeout is a number of seconds, or None, not NaN")
+    return -1 if timeout > _LONGEST else max(0, int(timeout * 1e9))
 
 
 class Future:
@@ -46,7 +58,7 @@ class Future:
 
         Raises TimedOutError when the time is over; the read goes on.
         """
-        ns = -1 if timeout is None else max(0, int(timeout * 1e9))
+        ns = _nanoseconds(timeout)
         if self._progress is None:
             self._batch.wait(ns)
         else:
@@ -75,7 +87,7 @@ class Future:
         """Wait, and tell for every selection whether it failed: one bad chunk does not
         spoil the others."""
         try:
-            self._batch.wait(-1 if timeout is None else max(0, int(timeout * 1e9)))
+            self._batch.wait(_nanoseconds(timeout))
         except Exception:
             if not self.done():
                 raise

@@ -225,6 +225,8 @@ class Array(_Node):
             raise TypeError("len() of a 0-dimensional array")
         return self.shape[0]
 
+    __contains__ = None  # Python would compare rows with the element: always false
+
     def __repr__(self) -> str:
         return (f"Array({self.url!r}, shape={self.shape}, dtype={self._info['dtype']!r}, "
                 f"chunks={self.chunks}, device={self.device!r})")

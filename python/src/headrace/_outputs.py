@@ -18,6 +18,8 @@ def stream_handle(stream: Any) -> int:
     if stream is None:
         return 0
     if isinstance(stream, int):
+        if not 0 <= stream < 1 << 64:
+            raise ArgumentError(f"{stream} is no address of a stream")
         return stream
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
@@ -85,8 +87,6 @@ class Outputs:
         for n in shape:
             nbytes *= n
         if isinstance(allocator, str):
-            if allocator not in _ALLOCATORS:
-                raise ArgumentError(f"no allocator {allocator!r}: {', '.join(_ALLOCATORS)}")
             memory, stream = _ALLOCATORS[allocator](nbytes, device[1], self.stream)
             self._follow(stream)
         else:

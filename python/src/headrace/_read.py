@@ -226,9 +226,14 @@ def read_batch(items: Iterable[Any], out: Any = None, *, stream: Any = None, dty
     Wrong selections, shapes, types, devices, and memory that is read-only or overlaps are
     refused before any work. Returns a Future.
     """
+    from ._node import Array  # which reads through this module
+
     wants = []
     for item in items:
-        array, key = item if isinstance(item, (tuple, list)) else (item, ...)
+        pair = item if isinstance(item, (tuple, list)) else (item, ...)
+        if len(pair) != 2 or not isinstance(pair[0], Array):
+            raise ArgumentError(f"an item is an array, or (array, selection), not {item!r}")
+        array, key = pair
         wants.append(Want(array, key, dtype, mask_and_scale))
     devices = [_config.parse_device(device) if device is not None else want.array._device
                for want in wants]

@@ -54,6 +54,8 @@ def _integers(key: Any) -> np.ndarray[Any, Any]:
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
         raise SelectionError(f"indices are integers, not {array.dtype}")
+    if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
+        raise SelectionError(f"index {array.max()} is out of bounds")  # no negative number
     return array.astype(np.int64, copy=False)
 
 
@@ -154,5 +156,5 @@ def resolve(node: _ext.Node, shape: tuple[int, ...],
         return selection, selection.shape
     except SelectionError:
         raise
-    except (IndexError, TypeError) as error:
+    except (IndexError, TypeError, ValueError) as error:
         raise SelectionError(str(error)) from None

@@ -136,6 +136,15 @@ class Tensor(_ext.Tensor):
             raise TypeError("len() of a 0-dimensional tensor")
         return self.shape[0]
 
+    def __eq__(self, other: Any) -> Any:
+        """Element by element, as NumPy has it; in host memory only."""
+        return self.__array__() == other
+
+    def __ne__(self, other: Any) -> Any:
+        return self.__array__() != other
+
+    __hash__ = object.__hash__
+
     def __float__(self) -> float:
         return float(self.item())
 
