@@ -8,6 +8,8 @@
 
 #include "report.h"
 
+#define MAX_THREADS 1024 /* of hr_context_options */
+
 enum {
     OPT_DEVICE = 256,
     OPT_STRICT,
@@ -88,7 +90,7 @@ int cli_args_init(cli_args *args) {
     int rc = CLI_OK;
     const char *threads = getenv("HEADRACE_THREADS");
     if (threads != NULL && threads[0] != '\0') {
-        rc = parse_count("HEADRACE_THREADS", threads, 4096, &args->nthreads);
+        rc = parse_count("HEADRACE_THREADS", threads, MAX_THREADS, &args->nthreads);
     }
     const char *log = getenv("HEADRACE_LOG");
     if (rc == CLI_OK && log != NULL && log[0] != '\0') {
@@ -177,7 +179,7 @@ static int take_option(int option, cli_args *args) {
         args->json = true;
         break;
     case OPT_THREADS:
-        return parse_count("--threads", optarg, 4096, &args->nthreads);
+        return parse_count("--threads", optarg, MAX_THREADS, &args->nthreads);
     case 'q':
         args->quiet = true;
         break;

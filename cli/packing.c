@@ -253,7 +253,7 @@ static int take_attributes(json_object *attributes, const hr_node_info *info,
 /* --- options --- */
 
 static int parse_number(const char *option, const char *text, double *out) {
-    if (text != NULL && (!is_number_text(text, out) || isnan(*out))) {
+    if (text != NULL && (!is_number_text(text, out) || !isfinite(*out))) {
         return cli_usage_error("%s wants a number, not '%s'", option, text);
     }
     return CLI_OK;

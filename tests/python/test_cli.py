@@ -198,6 +198,7 @@ def test_a_reader_that_leaves_ends_it_quietly(folder):
     (("info", "A", "--frob"), b"--frob"), (("info", "A", "-s", "1"), b"--select"),
     (("read", "A", "-s", "0,,"), b"column 3"), (("read", "A", "-s", "20"), b"out of bounds"),
     (("read", "A", "-s"), b"wants a value"), (("read", "A", "--threads", "x"), b"--threads"),
+    (("read", "A", "--threads", "1025"), b"1 to 1024"),
     (("read", "A", "--device", "tpu"), b"tpu"), (("bench", "A", "-n", "0"), b"-n"),
     (("read", "A/absent"), b"absent"), (("help", "frob"), b"frob"),
 ])

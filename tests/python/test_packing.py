@@ -111,6 +111,7 @@ def test_casts_and_arrays_without_attributes(cli, folder, device):
 
 @pytest.mark.parametrize("options", [("--dtype", "float33"), ("--dtype", ">f4"),
                                      ("--scale", "x"), ("--fill", "70000"),
+                                     ("--scale", "inf"), ("--offset", "1e400"),
                                      ("--scale", "2", "--dtype", "<i4")])
 def test_what_cannot_be_is_refused(cli, folder, options):
     path = write(folder / "p", packed("<i2"), (8, 9))
