@@ -38,16 +38,22 @@ static hr_status check_blob(const hr__codec *codec, const unsigned *info,
 }
 
 /* What the mask leaves out is NaN, where there is one; of integers it is left as liblerc
- * made it. */
+ * made it. Blobs have the bytes of items in the order of the file. */
 static void apply_mask(const hr_dtype *t, uint8_t *dst, const uint8_t *mask,
                        size_t npixels, size_t samples) {
-    for (size_t i = 0; t->kind == HR_KIND_FLOAT && i < npixels; i++) {
+    const float f32 = NAN;
+    const double f64 = NAN;
+    uint8_t nan[8];
+    if (t->kind != HR_KIND_FLOAT) {
+        return;
+    }
+    memcpy(nan, t->itemsize == 4 ? (const void *)&f32 : (const void *)&f64, t->itemsize);
+    if (t->byte_order == HR_BIG) {
+        hr__dtype_swap(t, nan, nan, 1);
+    }
+    for (size_t i = 0; i < npixels; i++) {
         for (size_t k = 0; mask[i] == 0 && k < samples; k++) {
-            const float f32 = NAN;
-            const double f64 = NAN;
-            memcpy(dst + (i * samples + k) * t->itemsize,
-                   t->itemsize == 4 ? (const void *)&f32 : (const void *)&f64,
-                   t->itemsize);
+            memcpy(dst + (i * samples + k) * t->itemsize, nan, t->itemsize);
         }
     }
 }

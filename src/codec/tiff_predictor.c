@@ -120,10 +120,10 @@ static hr_status parse2(hr__codec_parse *p, hr_error *err) {
     const hr_dtype *items = &codec->decoded.dtype;
     uint64_t size = items->itemsize;
     bool is_plain = items->kind == HR_KIND_INT || items->kind == HR_KIND_UINT ||
-                    items->kind == HR_KIND_FLOAT;
-    if (!is_plain || items->byte_order != HR_LITTLE) {
+                    items->kind == HR_KIND_FLOAT || items->kind == HR_KIND_COMPLEX;
+    if (!is_plain || size > 8 || items->byte_order != HR_LITTLE) {
         return hr__fail(err, HR_ERR_METADATA,
-                        "predictor 2 makes little-endian integers or floats");
+                        "predictor 2 makes little-endian numbers of 1 to 8 bytes");
     }
     hr__predictor_config *c = NULL;
     HR__TRY(parse_rows(p, (int64_t)size, &c, err));

@@ -1,5 +1,6 @@
 """The command on TIFF files. SPDX-License-Identifier: Apache-2.0"""
 
+import base64
 import json
 import struct
 import zlib
@@ -101,3 +102,52 @@ def test_what_is_no_tiff_is_refused(cli, tmp_path, data):
     result = cli("info", path)
     assert result.returncode == 2
     assert b"TIFF" in result.stderr
+
+
+# 4 x 3 floats with their bytes in the order of a big-endian file, one of them masked
+LERC = base64.b64decode(
+    "TGVyYzIgBAAAAIZ/6OcDAAAABAAAAAEAAAALAAAACAAAAIEAAAAGAAAAAAAAAAAAAAAAAAAAAAAAAAAAAMCQHgA4"
+    "BgAAAAIA/f8AgAAAAABDekAAAT/AAADAAAAAQEAAAEN6QAAAAAAAQOAAAEEQAABJdCQAQKAAAEDAAABAgAAA")
+
+
+def one_strip(order, strip, shape, bits, **tags):
+    """A file of one strip, with tags of 16 bits."""
+    values = {256: shape[1], 257: shape[0], 258: bits, 262: 1, 277: 1, 278: shape[0], 279: len(strip)}
+    values |= {int(tag[1:]): value for tag, value in tags.items()}
+    values[273] = 8 + 2 + 12 * (len(values) + 1) + 4
+    data = struct.pack(order + "2sHIH", b"II" if order == "<" else b"MM", 42, 8, len(values))
+    for tag in sorted(values):
+        data += struct.pack(order + "HHIHH", tag, 3, 1, values[tag], 0)
+    return data + bytes(4) + strip
+
+
+def read_or_skip(cli, path):
+    result = cli("read", path, "-o", "-")
+    if b"is not supported" in result.stderr:
+        pytest.skip(result.stderr.decode().splitlines()[0])
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_lerc_blobs_have_the_byte_order_of_the_file(cli, tmp_path):
+    path = tmp_path / "x.tif"
+    path.write_bytes(one_strip(">", LERC, (3, 4), 32, t259=34887, t339=3))
+    expected = [[1.5, -2, 3, 250.25], [0, 7, np.nan, 9], [1e6, 5, 6, 4]]
+    got = np.frombuffer(read_or_skip(cli, path), "<f4").reshape(3, 4)
+    np.testing.assert_array_equal(got, expected)
+    path.write_bytes(one_strip(">", LERC, (3, 4), 9, t259=34887))
+    assert b"LERC of samples of 9 bits" in cli("info", path).stderr or \
+        b"is not supported" in cli("info", path).stderr
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_complex_numbers_are_differences_of_64_bits(cli, tmp_path, order):
+    data = (np.arange(12) * 1.5 - 2j).astype("<c8").reshape(3, 4)
+    words = data.view("<u8")
+    words = np.diff(words, axis=1, prepend=np.zeros((3, 1), "<u8")).astype(order + "u8")
+    path = tmp_path / "x.tif"
+    path.write_bytes(one_strip(order, zlib.compress(words.tobytes()), (3, 4), 64, t259=8,
+                               t317=2, t339=6))
+    assert cli("read", path, "-o", "-").stdout == data.tobytes()
+    path.write_bytes(one_strip(order, b"", (3, 4), 128, t259=8, t317=2, t339=6))
+    assert b"predictor 2 on samples of 128 bits" in cli("info", path).stderr

@@ -91,9 +91,8 @@ static void add_order(json_object *codec, bool is_big_endian) {
 
 static hr_status check_predictor(const hr__tiff_layout *l, const samples *s,
                                  hr_error *err) {
-    bool is_float = s->dtype.kind == HR_KIND_FLOAT;
-    bool fits = l->predictor == 2 ? !s->is_packed && s->dtype.kind != HR_KIND_COMPLEX
-                                  : l->predictor == 3 && is_float;
+    bool fits = l->predictor == 2 ? !s->is_packed && s->dtype.itemsize <= 8
+                                  : l->predictor == 3 && s->dtype.kind == HR_KIND_FLOAT;
     if (fits) {
         return HR_OK;
     }
@@ -254,6 +253,11 @@ hr_status hr__tiff_chains(hr__tiff_file *file, const hr__tiff_ifd *ifd,
         HR__TRY(check_subsampling(layout, err));
     }
     HR__TRY(read_samples(layout, &s, err));
+    if (is_image && s.is_packed) {
+        return hr__fail(err, HR_ERR_UNSUPPORTED,
+                        "%s of samples of %" PRIu32 " bits in SampleFormat %" PRIu32,
+                        c->name, layout->bits, layout->format);
+    }
     uint32_t predictor = c->kind == HR__TIFF_BYTES ? layout->predictor : 1;
     if (predictor != 1) {
         HR__TRY(check_predictor(layout, &s, err));
@@ -261,7 +265,7 @@ hr_status hr__tiff_chains(hr__tiff_file *file, const hr__tiff_ifd *ifd,
     set_shape(layout, node);
     a->dtype = a->stored = s.dtype;
     bool is_swapped = file->is_big_endian && hr__dtype_needs_swap(&s.dtype);
-    if (is_swapped && !s.is_packed && !is_image && predictor == 1) {
+    if (is_swapped && !s.is_packed && predictor == 1) { /* also in a LERC blob */
         a->stored.byte_order = HR_BIG;
     }
     json_object *list = json_object_new_array();
