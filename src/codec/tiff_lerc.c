@@ -22,12 +22,16 @@ static int lerc_type(const hr_dtype *t) {
     return is_integer && size >= 0 ? size + is_unsigned : -1;
 }
 
+/* Samples of a pixel are the depth of one band, or as many bands of depth 1. */
 static hr_status check_blob(const hr__codec *codec, const unsigned *info,
                             unsigned samples, hr_error *err) {
     const hr__image_config *c = codec->config;
     HR__TRY(hr__image_check(c, info[COLUMNS], info[ROWS], samples, err));
-    if (info[COLUMNS] != c->width || info[ROWS] != c->nrows || info[BANDS] != 1 ||
-        info[MASKS] > 1 || (int)info[TYPE] != lerc_type(&codec->decoded.dtype)) {
+    bool are_bands = info[BANDS] == samples && info[DEPTH] == 1;
+    if (info[COLUMNS] != c->width || info[ROWS] != c->nrows ||
+        (info[BANDS] != 1 && !are_bands) ||
+        (info[MASKS] > 1 && info[MASKS] != info[BANDS]) ||
+        (int)info[TYPE] != lerc_type(&codec->decoded.dtype)) {
         return hr__fail(err, HR_ERR_DATA,
                         "LERC blob of %u x %u pixels, %u bands, %u masks, type %u in a "
                         "block of %u x %u",
@@ -37,10 +41,11 @@ static hr_status check_blob(const hr__codec *codec, const unsigned *info,
     return HR_OK;
 }
 
-/* What the mask leaves out is NaN, where there is one; of integers it is left as liblerc
- * made it. Blobs have the bytes of items in the order of the file. */
-static void apply_mask(const hr_dtype *t, uint8_t *dst, const uint8_t *mask,
-                       size_t npixels, size_t samples) {
+/* What the masks (one, or one for each sample) leave out is NaN, where there is one; of
+ * integers it is left as liblerc made it. Blobs have the bytes of items in the order of
+ * the file. */
+static void apply_masks(const hr_dtype *t, uint8_t *dst, const uint8_t *masks,
+                        size_t nmasks, size_t npixels, size_t samples) {
     const float f32 = NAN;
     const double f64 = NAN;
     uint8_t nan[8];
@@ -51,9 +56,22 @@ static void apply_mask(const hr_dtype *t, uint8_t *dst, const uint8_t *mask,
     if (t->byte_order == HR_BIG) {
         hr__dtype_swap(t, nan, nan, 1);
     }
-    for (size_t i = 0; i < npixels; i++) {
-        for (size_t k = 0; mask[i] == 0 && k < samples; k++) {
-            memcpy(dst + (i * samples + k) * t->itemsize, nan, t->itemsize);
+    for (size_t k = 0; k < samples; k++) {
+        const uint8_t *mask = masks + (nmasks > 1 ? k * npixels : 0);
+        for (size_t i = 0; i < npixels; i++) {
+            if (mask[i] == 0) {
+                memcpy(dst + (i * samples + k) * t->itemsize, nan, t->itemsize);
+            }
+        }
+    }
+}
+
+/* Bands that lie one after the other, as those with masks of their own do. */
+static void interleave(uint8_t *dst, const uint8_t *bands, size_t nbands, size_t npixels,
+                       size_t size) {
+    for (size_t k = 0; k < nbands; k++) {
+        for (size_t i = 0; i < npixels; i++) {
+            memcpy(dst + (i * nbands + k) * size, bands + (k * npixels + i) * size, size);
         }
     }
 }
@@ -76,26 +94,36 @@ static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
         lerc_getBlobInfo(d->src, (unsigned)d->src_nbytes, info, NULL, NINFO, 0) != 0) {
         return hr__fail(err, HR_ERR_DATA, "%zu bytes are no LERC blob", d->src_nbytes);
     }
-    bool has_alpha = info[DEPTH] + 1 == c->samples && t->itemsize == 1;
-    HR__TRY(check_blob(codec, info, info[DEPTH] + has_alpha, err));
+    size_t nmasks = info[MASKS], nbands = info[BANDS];
+    unsigned channels = nbands > 1 ? info[BANDS] : info[DEPTH];
+    bool has_alpha = nbands == 1 && channels + 1 == c->samples && t->itemsize == 1;
+    HR__TRY(check_blob(codec, info, channels + has_alpha, err));
+    size_t bands_nbytes = nbands > 1 ? codec->decoded.nbytes : 0;
+    size_t masks_nbytes = npixels * (nmasks > 1 ? nmasks : 1);
     hr__scratch *scratch = &d->worker->part[d->worker->level];
-    uint8_t *mask = hr__scratch_reserve(d->worker->allocator, scratch, npixels);
-    if (mask == NULL) {
-        return hr__fail_memory(err, npixels);
+    uint8_t *bands =
+        hr__scratch_reserve(d->worker->allocator, scratch, bands_nbytes + masks_nbytes);
+    if (bands == NULL) {
+        return hr__fail_memory(err, bands_nbytes + masks_nbytes);
     }
-    memset(mask, 1, npixels);
-    memset(d->dst, 0, codec->decoded.nbytes);
-    lerc_status code = lerc_decode(d->src, (unsigned)d->src_nbytes, (int)info[MASKS],
-                                   info[MASKS] > 0 ? mask : NULL, (int)info[DEPTH],
-                                   (int)c->width, (int)c->nrows, 1, info[TYPE], d->dst);
+    uint8_t *masks = bands + bands_nbytes;
+    uint8_t *image = nbands > 1 ? bands : d->dst;
+    memset(masks, 1, masks_nbytes);
+    memset(image, 0, codec->decoded.nbytes);
+    lerc_status code = lerc_decode(
+        d->src, (unsigned)d->src_nbytes, (int)nmasks, nmasks > 0 ? masks : NULL,
+        (int)info[DEPTH], (int)c->width, (int)c->nrows, (int)nbands, info[TYPE], image);
     if (code != 0) {
         return hr__fail(err, HR_ERR_DATA, "LERC blob of %zu bytes: liblerc's error %u",
                         d->src_nbytes, code);
     }
+    if (nbands > 1) {
+        interleave(d->dst, bands, nbands, npixels, t->itemsize);
+    }
     if (has_alpha) {
-        spread_alpha(d->dst, mask, npixels, c->samples);
-    } else if (info[MASKS] > 0) {
-        apply_mask(t, d->dst, mask, npixels, c->samples);
+        spread_alpha(d->dst, masks, npixels, c->samples);
+    } else if (nmasks > 0) {
+        apply_masks(t, d->dst, masks, nmasks, npixels, c->samples);
     }
     d->out = d->dst;
     d->out_nbytes = codec->decoded.nbytes;

@@ -109,6 +109,13 @@ LERC = base64.b64decode(
     "TGVyYzIgBAAAAIZ/6OcDAAAABAAAAAEAAAALAAAACAAAAIEAAAAGAAAAAAAAAAAAAAAAAAAAAAAAAAAAAMCQHgA4"
     "BgAAAAIA/f8AgAAAAABDekAAAT/AAADAAAAAQEAAAEN6QAAAAAAAQOAAAEEQAABJdCQAQKAAAEDAAABAgAAA")
 
+# 3 x 2 pixels of two little-endian floats, with masks of their own
+LERC_BANDS = base64.b64decode(
+    "TGVyYzIgBAAAAEU4/KQCAAAAAwAAAAEAAAAFAAAACAAAAGgAAAAGAAAAAAAAAAAAAAAAAAAAAAD4PwAAAAAAABhA"
+    "BQAAAAEAvwCAAADAPwAAwEABAADAPwAAQEAAAIBAAACgQAAAwEBMZXJjMiAEAAAA7VGYlwIAAAADAAAAAQAAAAQA"
+    "AAAIAAAAZAAAAAYAAAAAAAAAAAAAAAAAAAAAAB3AAAAAAAAAEEAFAAAAAQB3AIAAAOjAAACAQAEAAABAAABAQAAA"
+    "gEAAAOjA")
+
 
 def one_strip(order, strip, shape, bits, **tags):
     """A file of one strip, with tags of 16 bits."""
@@ -138,6 +145,18 @@ def test_lerc_blobs_have_the_byte_order_of_the_file(cli, tmp_path):
     path.write_bytes(one_strip(">", LERC, (3, 4), 9, t259=34887))
     assert b"LERC of samples of 9 bits" in cli("info", path).stderr or \
         b"is not supported" in cli("info", path).stderr
+
+
+def test_samples_in_lerc_have_masks_of_their_own(cli, tmp_path):
+    path = tmp_path / "x.tif"
+    path.write_bytes(one_strip("<", LERC_BANDS, (2, 3), 32, t259=34887, t277=2, t339=3))
+    expected = [[[1.5, np.nan], [np.nan, 2], [3, 3]], [[4, 4], [5, np.nan], [6, -7.25]]]
+    got = np.frombuffer(read_or_skip(cli, path), "<f4").reshape(2, 3, 2)
+    np.testing.assert_array_equal(got, expected)
+    path.write_bytes(one_strip("<", LERC_BANDS, (2, 3), 32, t259=34887, t277=3, t339=3))
+    assert cli("read", path).returncode == 1
+    path.write_bytes(one_strip("<", LERC_BANDS[:150], (2, 3), 32, t259=34887, t277=2, t339=3))
+    assert cli("read", path).returncode == 1
 
 
 @pytest.mark.parametrize("order", "<>")
