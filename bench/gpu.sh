@@ -92,7 +92,8 @@ for tool in memcheck racecheck initcheck synccheck; do
     for codec in snappy blosclz; do
         sanitizer "$tool" 8 "kern_$codec" --small 1 --mutants 4 $turns
     done
-    sanitizer "$tool" 12 kern_zstd --mutants 4 --draw 1
+    sanitizer "$tool" 20 kern_zstd --mutants 4 --draw 1 \
+        $([ $tool != racecheck ] || echo --teams 2)
     sanitizer "$tool" 15 kern_deflate --small 1 --mutants 4 \
         $([ $tool != racecheck ] || echo --teams 5)
     sanitizer "$tool" 10 kern_filters --cases 10

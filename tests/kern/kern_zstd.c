@@ -1,6 +1,6 @@
 /* The zstd kernels next to libzstd. SPDX-License-Identifier: Apache-2.0
  *
- * usage: kern_zstd simt|cuda [--seed N] [--mutants N] [--draw N]
+ * usage: kern_zstd simt|cuda [--seed N] [--mutants N] [--draw N] [--teams N]
  *
  * Good streams of every level, with and without what a frame may have; then mutants, of
  * which the kernels may refuse a few that libzstd takes: the format asks for bits to be
@@ -244,7 +244,7 @@ static uint64_t parse_number(const char *option, const char *text) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t seed = (uint64_t)time(NULL), nmutants = 2000, ndrawn = 0;
+    uint64_t seed = (uint64_t)time(NULL), nmutants = 2000, ndrawn = 0, nfirst = 0;
     for (int i = 2; i < argc; i += 2) {
         uint64_t n = parse_number(argv[i], argv[i + 1]);
         if (strcmp(argv[i], "--seed") == 0) {
@@ -253,13 +253,16 @@ int main(int argc, char **argv) {
             nmutants = n;
         } else if (strcmp(argv[i], "--draw") == 0) {
             ndrawn = n;
+        } else if (strcmp(argv[i], "--teams") == 0) {
+            nfirst = n;
         } else {
             printf("unknown option %s\n", argv[i]);
             return EXIT_FAILURE;
         }
     }
     if (argc < 2) {
-        printf("usage: kern_zstd simt|cuda [--seed N] [--mutants N] [--draw N]\n");
+        printf("usage: kern_zstd simt|cuda [--seed N] [--mutants N] [--draw N] "
+               "[--teams N]\n");
         return EXIT_FAILURE;
     }
     printf("seed %" PRIu64 "\n", seed);
@@ -270,6 +273,7 @@ int main(int argc, char **argv) {
     b->runner = &r;
     b->random = seed;
     b->ndrawn = ndrawn;
+    b->nfirst = nfirst;
     add_levels(b);
     add_settings(b);
     add_frames(b);

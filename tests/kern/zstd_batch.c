@@ -218,9 +218,11 @@ void zstd_batch_run(zstd_batch *b) {
     }
     tables t;
     hr__devptr device = make_tables(b, &t);
-    uint64_t nteams = b->ndrawn == 0 ? HR_K_ZSTD_NTEAMS : b->ndrawn;
-    for (uint64_t i = 0; i < nteams; i++) {
-        uint64_t nbytes, drawn = random_below(&b->random, HR_K_ZSTD_NTEAMS);
+    uint64_t nknown =
+        b->nfirst == 0 || b->nfirst > HR_K_ZSTD_NTEAMS ? HR_K_ZSTD_NTEAMS : b->nfirst;
+    uint64_t nruns = b->ndrawn == 0 ? nknown : b->ndrawn;
+    for (uint64_t i = 0; i < nruns; i++) {
+        uint64_t nbytes, drawn = random_below(&b->random, nknown);
         uint32_t team = (uint32_t)(b->ndrawn == 0 ? i : drawn);
         uint8_t *one = run_team(b, &t, device, team, 0xAA, &nbytes);
         uint8_t *other = run_team(b, &t, device, team, 0x55, &nbytes);

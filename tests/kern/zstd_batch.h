@@ -25,6 +25,7 @@ typedef struct zstd_batch {
     runner *runner;
     uint64_t random;
     uint64_t ndrawn; /* teams that take each batch, drawn anew; 0: all */
+    uint64_t nfirst; /* of these first ones alone; 0: all */
     uint32_t ncases, nblocks;
     uint64_t nchecked, nwalked, naccepted, nstricter, nfailures;
     zstd_case cases[ZSTD_BATCH_CAPACITY];
