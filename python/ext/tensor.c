@@ -61,8 +61,12 @@ ext_tensor *ext_tensor_new(ext_state *state, PyTypeObject *type, PyObject *dtype
                !__builtin_mul_overflow(extent, shape[i] > 0 ? shape[i] : 1, &extent);
     }
     if (!fits) {
-        PyErr_SetString(PyExc_ValueError, "a shape or an itemsize that cannot be");
+        hr_error err = HR_ERROR_INIT;
+        err.status = HR_ERR_OVERFLOW;
+        (void)snprintf(err.message, sizeof err.message,
+                       "a shape of no memory: 2^63 bytes or more, or a negative side");
         Py_DECREF(self);
+        (void)ext_raise(state, &err);
         return NULL;
     }
     self->nbytes = nbytes;
@@ -81,7 +85,11 @@ static bool allocate_host(ext_tensor *t) {
     }
     if (posix_memalign(&t->data, is_huge ? PAGE_NBYTES : HOST_ALIGNMENT, nbytes) != 0) {
         t->data = NULL;
-        (void)PyErr_NoMemory();
+        hr_error err = HR_ERROR_INIT;
+        err.status = HR_ERR_MEMORY;
+        (void)snprintf(err.message, sizeof err.message, "no memory for %llu bytes",
+                       (unsigned long long)nbytes);
+        (void)ext_raise(t->state, &err);
         return false;
     }
     if (is_huge) { /* advice only: a kernel may not have them */

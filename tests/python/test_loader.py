@@ -199,6 +199,8 @@ def test_what_is_wrong_is_said(stored, rows):
             ({"rank": 1}, hr.ArgumentError), ({"rank": 2, "world_size": 2}, hr.ArgumentError),
             ({"crop": (104,)}, hr.ShapeError), ({"crop": (1, 1, 1)}, hr.ShapeError),
             ({"crop": (2, 2), "stride": (1,)}, hr.ArgumentError),
+            ({"crop": 5}, hr.ArgumentError), ({"crop": (1.5,)}, hr.ArgumentError),
+            ({"crop": (2,), "samples": -1}, hr.ArgumentError),
             ({"device": "nowhere"}, hr.Error)):
         with pytest.raises(error):
             Loader(rows, **options, to="numpy")

@@ -94,7 +94,7 @@ def test_what_is_wrong_is_said():
         codec.decode(encoded, readonly)
     with pytest.raises(hr.ShapeError):
         codec.decode(encoded, np.empty((100, 200), "i4")[:, ::2])
-    for config in ({"id": "pickle"}, {}, [], [{"id": "zstd"}, {"id": "nothing"}]):
+    for config in ({"id": "pickle"}, {}, [], [{"id": "zstd"}, {"id": "nothing"}], "zstd", None, [5]):
         with pytest.raises(hr.ArgumentError):
             codecs.get_codec(config)
     with pytest.raises(hr.ArgumentError, match="chain"):

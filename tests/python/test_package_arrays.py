@@ -209,6 +209,17 @@ def test_a_store_in_memory():
         pickle.dumps(a)
 
 
+def test_what_no_memory_holds_is_refused():
+    metadata = {"zarr_format": 2, "shape": [1 << 62], "chunks": [4], "dtype": "<f8",
+                "compressor": None, "filters": None, "fill_value": 1, "order": "C"}
+    a = hr.open(hr.MemoryStore({".zarray": json.dumps(metadata).encode()}))
+    with pytest.raises(hr.TooLargeError):
+        a[...]
+    with pytest.raises(hr.AllocationError, match="no memory for"):
+        a[::4]
+    assert a[::1 << 61].tolist() == [1, 1] and a[-1].item() == 1
+
+
 WRONG = [(7,), (0, 0, 0), (..., ...), "x", None, (None, 0), 1.5, ([0, 1], [1, 2, 3]),
          ([0], slice(None), [1]), np.ones((2, 2), bool), True, ([[0, 1]], slice(None)),
          slice(None, None, 0), np.float64(0), (np.float64(5e-324), 0), np.bool_(False),

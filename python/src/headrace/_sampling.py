@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 from typing import Any, Sequence
 
 import numpy as np
@@ -59,8 +60,15 @@ class Places:
         return rest if self.is_row else self.crop + rest
 
 
+def _integers(values: Any, name: str) -> tuple[int, ...]:
+    try:
+        return tuple(operator.index(value) for value in values)
+    except TypeError:
+        raise ArgumentError(f"{name} is {values!r}: it wants a tuple of integers") from None
+
+
 def _per_axis(value: Any, ndim: int, name: str) -> tuple[int, ...]:
-    values = (value,) * ndim if isinstance(value, int) else tuple(int(v) for v in value)
+    values = (value,) * ndim if isinstance(value, int) else _integers(value, name)
     if len(values) != ndim or any(v < 1 for v in values):
         raise ArgumentError(f"{name} is {value!r}: it wants {ndim} positive numbers, as crop has")
     return values
@@ -72,7 +80,9 @@ def places(arrays: Sequence[_node.Array], crop: Any, stride: Any, samples: int |
     if any(a.ndim == 0 for a in arrays):
         raise ShapeError("there are no samples in an array without axes")
     is_row = crop is None
-    crop = (1,) if is_row else tuple(int(c) for c in crop)
+    crop = (1,) if is_row else _integers(crop, "crop")
+    if samples is not None and samples < 0:
+        raise ArgumentError(f"samples is {samples}: at least 0")
     first = arrays[0]
     for a in arrays:
         if len(crop) > a.ndim or a.shape[:len(crop)] != first.shape[:len(crop)]:
