@@ -96,10 +96,10 @@ class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
 
     def __init__(self, config: Mapping[str, Any] | Sequence[Mapping[str, Any]],
                  device: Any = None, dtype: Any = None) -> None:
-        chain = [config] if isinstance(config, Mapping) else list(config or [])
-        if not all(isinstance(c, Mapping) for c in chain):
+        given = [config] if isinstance(config, Mapping) else list(config or [])
+        if not all(isinstance(part, Mapping) for part in given):
             raise ArgumentError(f"a configuration is a dict, or a list of them, not {config!r}")
-        chain = [dict(c) for c in chain]
+        chain = [dict(part) for part in given]
         for part in chain:
             name = str(part.get("id", ""))
             part["id"] = name.removeprefix(_PREFIX)
