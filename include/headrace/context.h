@@ -83,9 +83,9 @@ typedef struct hr_codec_support {
     const char *name;    /* "zstd" */
     const char *library; /* "libzstd", or "built in" */
     int32_t on_cpu;      /* 1 = decodes on the host */
-    int32_t on_cuda;     /* 1 = chunks with it are decoded on the GPU (zstd's
-                            checksums verified there, others by the host); a chunk's own
-                            header may exclude it */
+    int32_t on_cuda;     /* 1 = chunks with it are decoded on the GPU (checksums of zstd,
+                            zlib and gzip verified there, others by the host); a chunk's
+                            own header may exclude it */
 } hr_codec_support;
 
 /* i-th codec this build decodes; 0 past the end, else 1. Static text. Any thread. */
