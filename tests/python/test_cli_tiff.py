@@ -118,13 +118,15 @@ LERC_BANDS = base64.b64decode(
 
 
 def one_strip(order, strip, shape, bits, **tags):
-    """A file of one strip, with tags of 16 bits."""
+    """A file of one strip, with tags of 16 bits, or of up to four letters."""
     values = {256: shape[1], 257: shape[0], 258: bits, 262: 1, 277: 1, 278: shape[0], 279: len(strip)}
     values |= {int(tag[1:]): value for tag, value in tags.items()}
     values[273] = 8 + 2 + 12 * (len(values) + 1) + 4
     data = struct.pack(order + "2sHIH", b"II" if order == "<" else b"MM", 42, 8, len(values))
     for tag in sorted(values):
-        data += struct.pack(order + "HHIHH", tag, 3, 1, values[tag], 0)
+        value = values[tag]
+        data += struct.pack(order + "HHI4s", tag, 2, len(value), value) \
+            if isinstance(value, bytes) else struct.pack(order + "HHIHH", tag, 3, 1, value, 0)
     return data + bytes(4) + strip
 
 
@@ -170,3 +172,13 @@ def test_complex_numbers_are_differences_of_64_bits(cli, tmp_path, order):
     assert cli("read", path, "-o", "-").stdout == data.tobytes()
     path.write_bytes(one_strip(order, b"", (3, 4), 128, t259=8, t317=2, t339=6))
     assert b"predictor 2 on samples of 128 bits" in cli("info", path).stderr
+
+
+@pytest.mark.parametrize("nodata, value", [(b"-99", -99), (b"nan", np.nan), (b"1.5", 1.5), (b"x", 0)])
+def test_absent_blocks_of_complex_numbers_are_nodata(cli, tmp_path, nodata, value):
+    path = tmp_path / "x.tif"
+    path.write_bytes(one_strip("<", b"", (3, 4), 64, t339=6, t42113=nodata))
+    got = np.frombuffer(cli("read", path, "-o", "-").stdout, "<c8")
+    np.testing.assert_array_equal(got, np.full(12, complex(value, 0), "<c8"))
+    info = json.loads(cli("info", path, "--json").stdout)
+    assert info["fill_value"] == (0 if value == 0 else [info["attributes"]["_FillValue"], 0])

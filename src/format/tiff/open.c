@@ -41,8 +41,18 @@ static json_object *parse_nodata(const char *text) {
     return hr__json_parse(trimmed, n, &value, NULL) == HR_OK ? value : NULL;
 }
 
-/* Blocks that are not there have the value that says so, where the type has it: then
- * *nodata is that value, which the caller owns. */
+/* As Zarr writes complex numbers. */
+static const char *complex_json(hr__arena *arena, const char *real) {
+    size_t nbytes = strlen(real) + sizeof "[,0]";
+    char *json = hr__arena_alloc(arena, nbytes);
+    if (json != NULL) {
+        (void)snprintf(json, nbytes, "[%s,0]", real);
+    }
+    return json;
+}
+
+/* Blocks that are not there have the value that says so, where the type has it (as a
+ * real part): then *nodata is that value, which the caller owns. */
 static hr_status read_nodata(hr__tiff_file *file, const hr__tiff_ifd *ifd,
                              const hr__tiff_ifd *base, hr__tiff_node *node,
                              json_object **nodata, hr_error *err) {
@@ -60,9 +70,12 @@ static hr_status read_nodata(hr__tiff_file *file, const hr__tiff_ifd *ifd,
         HR__TRY(hr__tiff_bytes(file, base, HR__TIFF_GDAL_NODATA, &text, &nbytes, err));
     }
     json_object *value = text == NULL ? NULL : parse_nodata(text);
-    if (value != NULL && hr__json_number(value, &a->dtype, fill)) {
-        node->fill_value_json = hr__arena_strdup(
-            file->arena, json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN));
+    bool is_complex = a->dtype.kind == HR_KIND_COMPLEX;
+    const hr_dtype real = hr__dtype(HR_KIND_FLOAT, a->dtype.itemsize / 2);
+    if (value != NULL && hr__json_number(value, is_complex ? &real : &a->dtype, fill)) {
+        const char *json = json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN);
+        node->fill_value_json = is_complex ? complex_json(file->arena, json)
+                                           : hr__arena_strdup(file->arena, json);
         *nodata = value;
     } else {
         json_object_put(value);
