@@ -426,6 +426,8 @@ def test_packed_numbers_are_unpacked(folder):
         a.read(..., mask_and_scale="no")
     zarr.create_array(folder / "q", data=stored.astype("f4"), attributes={
         "_FillValue": "AAAAAAAAHEA="})  # 7.0 as xarray writes it
+    with pytest.raises(hr.ArgumentError, match="fill value"):
+        hr.open(folder / "q").read(..., mask_and_scale=hr.Packing(fills=(1e300,)))
     got = np.asarray(hr.open(folder / "q").read(..., mask_and_scale=True).result())
     assert got.dtype == np.float32 and np.isnan(got).tolist() == (stored == 7).tolist()
     zarr.create_array(folder / "r", data=stored, attributes={"scale_factor": "much"})

@@ -54,7 +54,9 @@ def _exactly(fill: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         raise ArgumentError(f"fill value {fill!r} is no number")
     with np.errstate(all="ignore"):
         element = value.astype(dtype)
-    if dtype.kind in "iu" and int(element) != fill:
+    is_lost = int(element) != fill if dtype.kind in "iu" else \
+        not np.isfinite(element) and np.isfinite(value)
+    if is_lost:
         raise ArgumentError(f"{dtype} has no fill value {fill!r}")
     return element
 
