@@ -250,6 +250,12 @@ static void run_single(hr__run *run, hr__worker *w, const hr__object_plan *plan,
     hr__object_close(object);
 }
 
+/* A TIFF: the file was there when the array was opened, and absent blocks are told by its
+ * tables. */
+static bool is_file_of_blocks(const hr__array *a) {
+    return a->nlevels > 0 && a->levels[0].placement != NULL;
+}
+
 void hr__run_object(hr__run *run, hr__worker *w, const hr__object_plan *plan) {
     const hr__source *source = run->targets[plan->array_id].source;
     hr_error err = HR_ERROR_INIT;
@@ -265,7 +271,7 @@ void hr__run_object(hr__run *run, hr__worker *w, const hr__object_plan *plan) {
     if (status == HR_OK) {
         status = hr__store_open(source->store, key, &object, &err);
     }
-    if (status == HR_ERR_NOT_FOUND) {
+    if (status == HR_ERR_NOT_FOUND && !is_file_of_blocks(plan->array)) {
         for (const hr__chunk *c = plan->chunks; c != NULL; c = c->next) {
             hr__run_missing(run, c);
         }

@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 import zarr
 
+import test_cli_tiff
+
 hr = pytest.importorskip("headrace", reason="the package is not built")
 DATA = np.arange(40, dtype="<i4").reshape(8, 5)
 
@@ -314,6 +316,20 @@ def test_places_need_not_be_utf8(folder):
     for n in range(180, 250):  # cut within a letter somewhere
         with pytest.raises(hr.NotFoundError):
             hr.open(folder / ("é" * n)[:120] / ("é" * (n - 120)))
+
+
+@pytest.mark.parametrize("device", ["cpu", "simt"])
+def test_a_tiff_that_goes_away_is_no_fill(folder, device):
+    path = folder / "x.tif"
+    path.write_bytes(test_cli_tiff.one_strip("<", DATA.astype("u1").tobytes(), DATA.shape, 8))
+    a = hr.open(path, device)
+    try:
+        assert a[3].tolist() == DATA[3].tolist()
+    except hr.UnsupportedError:
+        pytest.skip("this build has no simt device")
+    path.unlink()
+    with pytest.raises(hr.NotFoundError, match="x.tif"):
+        a[3]
 
 
 def test_an_array_is_not_searched(a):
