@@ -280,7 +280,7 @@ hr_status hr__store_open_directory(hr_context *context, const hr_allocator *a,
     }
     int fd = open_retrying(AT_FDCWD, path, O_PATH | O_DIRECTORY);
     if (fd < 0) {
-        s = fail_io(err, errno, "cannot open the directory");
+        s = fail_io(err, errno, "cannot open the file or directory");
         hr__error_add_place(err, url, "", 0);
         goto free_url;
     }

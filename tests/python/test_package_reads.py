@@ -369,19 +369,19 @@ def test_settings(folder, a):
     assert hr.codecs()["zstd"]["cpu"] and hr.device_info("cpu")["name"] == "cpu"
     script = ("import headrace as hr; c = hr.config; "
               "print(c.strict, c.nthreads, c.device)")
-    environment = {**os.environ, "HEADRACE_STRICT": "1", "HEADRACE_NTHREADS": "3",
+    environment = {**os.environ, "HEADRACE_STRICT": "1", "HEADRACE_THREADS": "3",
                    "PYTHONPATH": os.pathsep.join(sys.path)}
     out = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True,
                          text=True, check=True).stdout
     assert out.split() == ["True", "3", "cpu"]
-    environment |= {"HEADRACE_STRICT": "off", "HEADRACE_NTHREADS": ""}
+    environment |= {"HEADRACE_STRICT": "off", "HEADRACE_THREADS": ""}
     out = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True,
                          text=True, check=True).stdout
     assert out.split() == ["False", "0", "cpu"]
-    environment["HEADRACE_NTHREADS"] = "many"
+    environment["HEADRACE_THREADS"] = "many"
     process = subprocess.run([sys.executable, "-c", script], env=environment,
                              capture_output=True, text=True, check=False)
-    assert process.returncode != 0 and "HEADRACE_NTHREADS is 'many'" in process.stderr
+    assert process.returncode != 0 and "HEADRACE_THREADS is 'many'" in process.stderr
 
 
 def test_pickles_open_anew(folder, a):

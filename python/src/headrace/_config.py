@@ -39,9 +39,9 @@ class Settings:
 
 def _from_environment() -> Settings:
     env = os.environ
-    strict, nthreads = env.get("HEADRACE_STRICT", ""), env.get("HEADRACE_NTHREADS", "") or "0"
+    strict, nthreads = env.get("HEADRACE_STRICT", ""), env.get("HEADRACE_THREADS", "") or "0"
     if not nthreads.isdecimal():
-        raise ArgumentError(f"HEADRACE_NTHREADS is {nthreads!r}, which is no number")
+        raise ArgumentError(f"HEADRACE_THREADS is {nthreads!r}, which is no number")
     return Settings(device=env.get("HEADRACE_DEVICE") or "cpu", nthreads=int(nthreads),
                     strict=strict.lower() not in ("", "0", "false", "no", "off"))
 
@@ -77,7 +77,7 @@ class Config:
     device_scratch_nbytes, index_cache_nbytes, metadata_max_nbytes: budgets of what is
     opened from then on; 0 = the library's default.
 
-    HEADRACE_DEVICE, HEADRACE_STRICT and HEADRACE_NTHREADS set the defaults.
+    HEADRACE_DEVICE, HEADRACE_STRICT and HEADRACE_THREADS set the defaults.
     """
 
     def __init__(self) -> None:
