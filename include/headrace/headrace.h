@@ -4,6 +4,7 @@
 #define HEADRACE_HEADRACE_H
 
 #include <headrace/context.h>
+#include <headrace/explain.h>
 #include <headrace/memory.h>
 #include <headrace/node.h>
 #include <headrace/read.h>

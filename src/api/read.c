@@ -62,19 +62,7 @@ static hr_status prepare(hr_batch *b, const hr_request *requests, size_t n,
         HR__TRY(hr__request_read(requests, i, &r, err));
         HR__TRY(hr__request_check(&r, i, err));
         HR__TRY(make_target(b, &r, i, err));
-        hr_selection *selection = hr__arena_copy(arena, &r.selection, sizeof r.selection);
-        if (selection == NULL) {
-            return hr__fail_memory(err, sizeof r.selection);
-        }
-        const hr_node_info *info = &r.array->info;
-        plan[i] = (hr__plan_request){.array = r.array->source.array,
-                                     .selection = selection,
-                                     .block_shape =
-                                         info->is_rectilinear ? NULL : info->chunk_shape,
-                                     .dst_itemsize = r.dst.dtype.itemsize,
-                                     .dst_ndim = r.dst.ndim,
-                                     .dst_shape = r.dst.shape,
-                                     .dst_strides = r.dst.strides_nbytes};
+        HR__TRY(hr__request_plan(&r, arena, &plan[i], err));
     }
     return hr__plan_build(plan, n, arena, &b->run.plan, err);
 }

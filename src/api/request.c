@@ -127,3 +127,21 @@ hr_status hr__request_dtype(const hr_request *r, hr__arena *arena, hr_dtype *out
                ? HR_OK
                : hr__fail_memory(err, own->nfields * sizeof(hr_field));
 }
+
+hr_status hr__request_plan(const hr_request *r, hr__arena *arena, hr__plan_request *out,
+                           hr_error *err) {
+    hr_selection *selection = hr__arena_copy(arena, &r->selection, sizeof r->selection);
+    if (selection == NULL) {
+        return hr__fail_memory(err, sizeof r->selection);
+    }
+    const hr_node_info *info = &r->array->info;
+    *out =
+        (hr__plan_request){.array = r->array->source.array,
+                           .selection = selection,
+                           .block_shape = info->is_rectilinear ? NULL : info->chunk_shape,
+                           .dst_itemsize = r->dst.dtype.itemsize,
+                           .dst_ndim = r->dst.ndim,
+                           .dst_shape = r->dst.shape,
+                           .dst_strides = r->dst.strides_nbytes};
+    return HR_OK;
+}

@@ -5,6 +5,7 @@
 #include <headrace/read.h>
 
 #include "core/alloc.h"
+#include "plan/plan.h"
 
 /* Copy request i of a caller, whose structs may be longer or shorter than ours. */
 hr_status hr__request_read(const hr_request *requests, size_t i, hr_request *r,
@@ -17,5 +18,9 @@ hr_status hr__request_check(const hr_request *r, size_t i, hr_error *err);
  * with the byte orders asked for. Of a checked request. */
 hr_status hr__request_dtype(const hr_request *r, hr__arena *arena, hr_dtype *out,
                             hr_error *err);
+
+/* What the planner wants to know of a checked request. */
+hr_status hr__request_plan(const hr_request *r, hr__arena *arena, hr__plan_request *out,
+                           hr_error *err);
 
 #endif

@@ -2,6 +2,7 @@
 #include "codec/leaves.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 /* Views may stand anywhere; beside them one codec that has leaves, and in front of it one
  * that only says how the bytes lie. Returns how many codecs stand before those. */
@@ -97,6 +98,15 @@ const char *hr__chain_for_kernels(const hr__chain *chain, hr__kernel_chain *out)
 const char *hr__chain_refuses_leaves(const hr__chain *chain) {
     hr__kernel_chain k;
     return hr__chain_for_kernels(chain, &k);
+}
+
+const char *hr__chain_why_host(const hr__chain *chain, char text[HR__WHY_HOST_NBYTES]) {
+    const char *codec = hr__chain_refuses_leaves(chain);
+    if (codec == NULL) {
+        return "no kernel does what its header or the request asks for";
+    }
+    (void)snprintf(text, HR__WHY_HOST_NBYTES, "no kernel decodes %s", codec);
+    return text;
 }
 
 hr_status hr__leaves_add(hr__leaves *out, hr__leaf_format format, const uint8_t *src,

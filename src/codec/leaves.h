@@ -103,6 +103,9 @@ typedef struct hr__kernel_chain {
  * *out set. What a chunk's own header says may still exclude that chunk. */
 const char *hr__chain_for_kernels(const hr__chain *chain, hr__kernel_chain *out);
 const char *hr__chain_refuses_leaves(const hr__chain *chain);
+/* Why the host decodes a chunk of this chain for a device: what strict says. */
+#define HR__WHY_HOST_NBYTES 160
+const char *hr__chain_why_host(const hr__chain *chain, char text[HR__WHY_HOST_NBYTES]);
 
 /* Describe one chunk of a chain and what hr__chain_for_kernels says of it: d supplies
  * worker, src, src_nbytes and skip_checksums; its checksums are verified here. `out` is

@@ -22,11 +22,11 @@ static hr_status check_strict(const hr__run *run, const hr__chain *chain, hr_err
     if (!run->strict || hr__chain_is_raw(chain)) {
         return HR_OK;
     }
-    const char *codec = hr__chain_refuses_leaves(chain);
-    hr_status status = hr__fail(
-        err, HR_ERR_STRICT, "strict: the chunk would be decoded on the host (%s)",
-        codec != NULL ? codec : "no kernel does what its header or the request asks for");
-    hr__error_add_codec(err, codec);
+    char why[HR__WHY_HOST_NBYTES];
+    hr_status status = hr__fail(err, HR_ERR_STRICT,
+                                "strict: the chunk would be decoded on the host (%s)",
+                                hr__chain_why_host(chain, why));
+    hr__error_add_codec(err, hr__chain_refuses_leaves(chain));
     return status;
 }
 

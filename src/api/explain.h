@@ -1,0 +1,38 @@
+/* Which way the chunks of a plan go. SPDX-License-Identifier: Apache-2.0 */
+#ifndef HR_API_EXPLAIN_H
+#define HR_API_EXPLAIN_H
+
+#include <headrace/explain.h>
+
+#include "core/steps.h"
+#include "exec/context.h"
+#include "plan/plan.h"
+
+/* One request's destination. */
+typedef struct hr__explained {
+    hr_device device;
+    hr_dtype dtype;
+    const hr__steps *steps; /* that elements go through before; NULL: none */
+} hr__explained;
+
+typedef struct hr__planned_row {
+    struct hr__planned_row *next;
+    hr_planned_chain chain;
+} hr__planned_row;
+
+struct hr_explanation {
+    hr_context *context; /* held */
+    hr__arena arena;     /* rows and their texts */
+    hr_plan_totals totals;
+    hr__planned_row *rows;
+};
+
+/* Count the chunk in the row of those that go its way. Errors: those of
+ * hr__array_chain. */
+hr_status hr__explain_chunk(hr_explanation *e, const hr__explained *targets,
+                            const hr__chunk *chunk, hr_error *err);
+
+/* a + b, where either may be HR_UNKNOWN. */
+uint64_t hr__explain_sum(uint64_t a, uint64_t b);
+
+#endif
