@@ -27,6 +27,7 @@ extern const cli_command cli_read;
 extern const cli_command cli_stats;
 extern const cli_command cli_verify;
 extern const cli_command cli_png;
+extern const cli_command cli_explain;
 extern const cli_command cli_bench;
 extern const cli_command cli_doctor;
 

@@ -8,7 +8,8 @@
 #include "report.h"
 
 static const cli_command *const commands[] = {
-    &cli_info, &cli_read, &cli_stats, &cli_verify, &cli_png, &cli_bench, &cli_doctor,
+    &cli_info, &cli_read,    &cli_stats, &cli_verify,
+    &cli_png,  &cli_explain, &cli_bench, &cli_doctor,
 };
 enum { NCOMMANDS = sizeof commands / sizeof commands[0] };
 

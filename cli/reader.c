@@ -88,6 +88,20 @@ static hr_status wait_for(hr_batch *batch, cli_progress *progress, hr_error *err
     return status;
 }
 
+hr_request cli_reader_request(const cli_reader *reader, const cli_selection *piece,
+                              hr_axis axes[HR_MAX_NDIM], int64_t shape[HR_MAX_NDIM]) {
+    hr_request request = HR_REQUEST_INIT;
+    request.array = reader->array;
+    request.selection = cli_select_request(piece, axes);
+    request.dst = (hr_tensor){.device = reader->memory.device,
+                              .dtype = reader->dtype,
+                              .ndim = cli_select_shape(piece, shape),
+                              .shape = shape};
+    request.allow_cast = reader->packing.is_cast;
+    request.packing = reader->packing.is_packed ? &reader->packing.packing : NULL;
+    return request;
+}
+
 int cli_reader_read(cli_reader *reader, const cli_selection *piece,
                     cli_progress *progress) {
     hr_batch_unref(reader->batch);
@@ -99,16 +113,8 @@ int cli_reader_read(cli_reader *reader, const cli_selection *piece,
     }
     hr_axis axes[HR_MAX_NDIM];
     int64_t shape[HR_MAX_NDIM];
-    hr_request request = HR_REQUEST_INIT;
-    request.array = reader->array;
-    request.selection = cli_select_request(piece, axes);
-    request.dst = (hr_tensor){.data = reader->memory.data,
-                              .device = reader->memory.device,
-                              .dtype = reader->dtype,
-                              .ndim = cli_select_shape(piece, shape),
-                              .shape = shape};
-    request.allow_cast = reader->packing.is_cast;
-    request.packing = reader->packing.is_packed ? &reader->packing.packing : NULL;
+    hr_request request = cli_reader_request(reader, piece, axes, shape);
+    request.dst.data = reader->memory.data;
     hr_read_options options = HR_READ_OPTIONS_INIT;
     options.strict = reader->strict;
     hr_error err = HR_ERROR_INIT;

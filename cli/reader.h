@@ -29,6 +29,10 @@ typedef struct cli_reader {
 int cli_reader_open(cli *c, cli_reader *reader);
 void cli_reader_close(cli_reader *reader);
 
+/* A piece of the array for the device, without memory yet; it borrows all arguments. */
+hr_request cli_reader_request(const cli_reader *reader, const cli_selection *piece,
+                              hr_axis axes[HR_MAX_NDIM], int64_t shape[HR_MAX_NDIM]);
+
 /* Read one piece to reader->memory. Elements of variable length stay valid until the
  * next piece. A progress, which may be NULL, moves by the bytes decoded. */
 int cli_reader_read(cli_reader *reader, const cli_selection *piece,

@@ -220,7 +220,7 @@ def test_what_cannot_be_opened_gives_2(cli, folder):
     (folder / "bad").mkdir()
     (folder / "bad" / "zarr.json").write_bytes(b"{")
     for name in ("file", "empty", "bad", "absent"):
-        for command in ("info", "read", "stats", "verify", "bench"):
+        for command in ("info", "read", "stats", "verify", "explain", "bench"):
             result = cli(command, folder / name)
             assert result.returncode == 2 and result.stdout == b""
             assert result.stderr.startswith(b"headrace: error: ") and name.encode() in result.stderr
@@ -237,7 +237,7 @@ def test_help_and_version(cli):
     overview = succeed(cli("help")).decode()
     assert succeed(cli("--help")).decode() == overview
     commands = re.findall(r"^  (\w+) ", overview, re.MULTILINE)
-    assert {"info", "read", "stats", "verify", "png", "bench", "doctor"} <= set(commands)
+    assert {"info", "read", "stats", "verify", "png", "explain", "bench", "doctor"} <= set(commands)
     manual = (ROOT / "docs" / "man" / "headrace.1").read_text()
     for name in set(commands) - {"help"}:
         text = succeed(cli("help", name)).decode()
