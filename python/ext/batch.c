@@ -9,7 +9,7 @@
 #define SLICE_NS (INT64_C(50) * 1000000) /* between looks for signals */
 
 /* What a request brings: hr_request borrows the packing and its fills. */
-typedef struct request_extra {
+typedef struct ext_request_extra {
     hr_packing packing;
     uint8_t fills[HR_MAX_FILLS * 16];
 } request_extra;
@@ -88,6 +88,30 @@ static bool read_request(ext_state *state, PyObject *item, hr_request *r,
            (packing == Py_None || read_packing(packing, extra, r));
 }
 
+bool ext_requests_read(ext_state *state, PyObject *list, ext_requests *out) {
+    const Py_ssize_t n = PyTuple_Size(list);
+    out->requests = PyMem_Calloc((size_t)n + 1, sizeof *out->requests);
+    out->extras = PyMem_Calloc((size_t)n + 1, sizeof *out->extras);
+    out->n = (size_t)n;
+    bool ok = out->requests != NULL && out->extras != NULL;
+    if (!ok) {
+        (void)PyErr_NoMemory();
+    }
+    for (Py_ssize_t i = 0; ok && i < n; i++) {
+        ok = read_request(state, PyTuple_GetItem(list, i), &out->requests[i],
+                          &out->extras[i]);
+    }
+    if (!ok) {
+        ext_requests_free(out);
+    }
+    return ok;
+}
+
+void ext_requests_free(ext_requests *requests) {
+    PyMem_Free(requests->requests);
+    PyMem_Free(requests->extras);
+}
+
 static int64_t total_nbytes(const hr_request *requests, Py_ssize_t n) {
     int64_t total = 0;
     for (Py_ssize_t i = 0; i < n && total <= SMALL_NBYTES; i++) {
@@ -141,22 +165,13 @@ PyObject *ext_submit(PyObject *module, PyObject *args) {
         !ext_is(context, state->context, "Context")) {
         return NULL;
     }
-    Py_ssize_t n = PyTuple_Size(list);
-    hr_request *requests = PyMem_Calloc((size_t)n + 1, sizeof *requests);
-    request_extra *extras = PyMem_Calloc((size_t)n + 1, sizeof *extras);
-    ext_batch *batch = NULL;
-    bool ok = requests != NULL && extras != NULL;
-    if (!ok) {
-        (void)PyErr_NoMemory();
+    ext_requests requests;
+    if (!ext_requests_read(state, list, &requests)) {
+        return NULL;
     }
-    for (Py_ssize_t i = 0; ok && i < n; i++) {
-        ok = read_request(state, PyTuple_GetItem(list, i), &requests[i], &extras[i]);
-    }
-    if (ok) {
-        batch = submit(state, ((ext_context *)context)->context, list, requests, n, &o);
-    }
-    PyMem_Free(requests);
-    PyMem_Free(extras);
+    ext_batch *batch = submit(state, ((ext_context *)context)->context, list,
+                              requests.requests, (Py_ssize_t)requests.n, &o);
+    ext_requests_free(&requests);
     return (PyObject *)batch;
 }
 

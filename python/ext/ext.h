@@ -124,7 +124,18 @@ PyObject *ext_tensor_dlpack(PyObject *self, PyObject *versioned);
 PyObject *ext_tensor_from_dlpack(PyObject *module, PyObject *args);
 
 /* batch.c: module function, submit(context, requests, stream, strict, skip_checksums). */
+/* Requests as Python hands them over: a tuple of (node, selection, tensor, allow_cast,
+ * packing or None), which they borrow from. False with an exception. */
+typedef struct ext_requests {
+    hr_request *requests;
+    struct ext_request_extra *extras; /* what they point to */
+    size_t n;
+} ext_requests;
+bool ext_requests_read(ext_state *state, PyObject *list, ext_requests *out);
+void ext_requests_free(ext_requests *requests);
+
 PyObject *ext_submit(PyObject *module, PyObject *args);
+PyObject *ext_explain(PyObject *module, PyObject *args);
 
 /* node.c: module functions. */
 PyObject *ext_open(PyObject *module, PyObject *args);

@@ -154,6 +154,8 @@ static PyMethodDef functions[] = {
      "from_dlpack(type, capsule) -> Tensor"},
     {"submit", ext_submit, METH_VARARGS,
      "submit(context, requests, stream, strict, skip_checksums) -> Batch"},
+    {"explain", ext_explain, METH_VARARGS,
+     "explain(context, requests) -> (dict, list of dicts)"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -19,6 +19,7 @@ from ._errors import (
     DTypeError, Error, ForkedError, MetadataError, MissingChunkError, NotFoundError,
     SelectionError, ShapeError, StoreError, StrictError, TimedOutError, TooLargeError,
     UnsupportedError)
+from ._explain import Explanation, PlannedChain, PlannedCodec, explain
 from ._ext import version as _version
 from ._future import Future
 from ._node import Array, Group, MemoryStore, open
@@ -29,9 +30,10 @@ from ._tensor import Tensor
 __version__ = _version()
 __all__ = [
     "AllocationError", "ArgumentError", "Array", "CancelledError", "ChecksumError",
-    "DTypeError", "DataError", "DeviceError", "Error", "ForkedError", "Future", "Group",
+    "DTypeError", "DataError", "DeviceError", "Error", "Explanation", "ForkedError", "Future", "Group",
     "MemoryStore", "MetadataError", "MissingChunkError", "NotFoundError", "Packed", "Packing",
+    "PlannedChain", "PlannedCodec",
     "SelectionError", "ShapeError", "StoreError", "StrictError", "Tensor", "TimedOutError",
     "TooLargeError", "UnsupportedError", "__version__", "blocks", "codecs", "config",
-    "device_info", "mask", "oindex", "open", "read_batch", "vindex",
+    "device_info", "explain", "mask", "oindex", "open", "read_batch", "vindex",
 ]

@@ -203,6 +203,21 @@ def submit(wants: Sequence[Want], finish: Callable[[list[Any]], Any], *, out: An
     return Future(batch, result, len(wants), progress)
 
 
+def wants_of(items: Iterable[Any], dtype: Any,
+             mask_and_scale: bool | _cf.Packing) -> list[Want]:
+    """Of the items of read_batch."""
+    from ._node import Array  # which reads through this module
+
+    wants = []
+    for item in items:
+        pair = item if isinstance(item, (tuple, list)) else (item, ...)
+        if len(pair) != 2 or not isinstance(pair[0], Array):
+            raise ArgumentError(f"an item is an array, or (array, selection), not {item!r}")
+        array, key = pair
+        wants.append(Want(array, key, dtype, mask_and_scale))
+    return wants
+
+
 def read_batch(items: Iterable[Any], out: Any = None, *, stream: Any = None, dtype: Any = None,
                device: Any = None, mask_and_scale: bool | _cf.Packing = False,
                strict: bool | None = None, progress: Progress | None = None) -> Future:
@@ -226,15 +241,7 @@ def read_batch(items: Iterable[Any], out: Any = None, *, stream: Any = None, dty
     Wrong selections, shapes, types, devices, and memory that is read-only or overlaps are
     refused before any work. Returns a Future.
     """
-    from ._node import Array  # which reads through this module
-
-    wants = []
-    for item in items:
-        pair = item if isinstance(item, (tuple, list)) else (item, ...)
-        if len(pair) != 2 or not isinstance(pair[0], Array):
-            raise ArgumentError(f"an item is an array, or (array, selection), not {item!r}")
-        array, key = pair
-        wants.append(Want(array, key, dtype, mask_and_scale))
+    wants = wants_of(items, dtype, mask_and_scale)
     devices = [_config.parse_device(device) if device is not None else want.array._device
                for want in wants]
     return submit(wants, lambda results: results, out=out, stream=stream,

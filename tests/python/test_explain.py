@@ -1,0 +1,110 @@
+"""Reads explained by the command and the package. SPDX-License-Identifier: Apache-2.0"""
+
+import concurrent.futures
+import json
+import os
+
+import numpy as np
+import pytest
+import zarr
+from cli_support import CUBE, succeed, write
+from test_corpus import place, rows
+
+DATA = np.arange(40, dtype="<i4").reshape(8, 5)
+
+
+@pytest.fixture
+def hr():
+    return pytest.importorskip("headrace", reason="the package is not built")
+
+
+@pytest.fixture
+def a(hr, folder):
+    zarr.create_array(folder / "a.zarr", data=DATA, chunks=(3, 2), fill_value=-1)
+    return hr.open(folder / "a.zarr")
+
+
+def test_explain(cli, folder):
+    plain = write(folder / "plain.zarr", CUBE, chunks=(5, 10, 7), compressors=None)
+    report = json.loads(succeed(cli("explain", plain, "-s", "0:5", "--json")))
+    assert report["chunks"] == report["uses"] == report["objects"] == report["reads"] == 3
+    assert report["read_nbytes"] == report["decoded_nbytes"] == report["nbytes"] == 5 * 30 * 7 * 4
+    assert report["strict_refuses"] == 0 and len(report["chains"]) == 1
+    packed = write(folder / "packed.zarr", CUBE, chunks=(5, 10, 7), compressors=zarr.codecs.GzipCodec())
+    report = json.loads(succeed(cli("explain", packed, "--json")))
+    assert report["read_nbytes"] is None and report["chunks_device"] == 0
+    codecs = report["chains"][0]["codecs"]
+    assert [codec["name"] for codec in codecs] == ["bytes", "gzip"] and codecs[1]["device"] == "cpu"
+    text = succeed(cli("explain", packed, "-s", "0")).decode()
+    assert "unknown before reading" in text and codecs[1]["implementation"] in text
+
+
+def test_explain_of_a_device_that_need_not_be_there(cli, folder):
+    path = write(folder / "packed.zarr", CUBE, chunks=(5, 10, 7), compressors=zarr.codecs.GzipCodec())
+    report = json.loads(succeed(cli("explain", path, "--device", "cuda:7", "--json")))
+    (chain,) = report["chains"]
+    assert chain["device"] == "cuda:7" and chain["reason"] is None and report["chunks_device"] == 12
+    assert chain["codecs"][1] == {"name": "gzip", "device": "cuda:7",
+                                  "implementation": "Deflate kernels"}
+    (folder / "bz2.zarr").mkdir()
+    (folder / "bz2.zarr" / ".zarray").write_text(json.dumps({
+        "zarr_format": 2, "shape": [6], "chunks": [2], "dtype": "<i4", "fill_value": 0, "order": "C",
+        "filters": None, "compressor": {"id": "bz2", "level": 1}}))
+    text = succeed(cli("explain", folder / "bz2.zarr", "--device", "cuda:7")).decode()
+    assert "no kernel decodes bz2" in text and "would refuse 3 chunks" in text
+
+
+def test_explained_before_it_is_read(hr, a):
+    plan = hr.explain([(a, np.s_[0:3]), (a, np.s_[2, 0]), a])
+    assert (plan.nrequests, plan.nchunks, plan.nuses, plan.nobjects) == (3, 9, 13, 9)
+    assert plan.output_nbytes == (15 + 1 + 40) * 4 and plan.decoded_nbytes == 9 * 6 * 4
+    assert plan.read_nbytes is None and plan.nreads == 9
+    (chain,) = plan.chains
+    assert chain.device == "cpu" and chain.nchunks == 9 and chain.reason is None
+    assert [codec.name for codec in chain.codecs] == ["bytes", "zstd"]
+    assert chain.codecs[1].implementation in str(plan) and "unknown before reading" in repr(plan)
+    future = hr.read_batch([(a, np.s_[0:3]), (a, np.s_[2, 0]), a])
+    future.result()
+    assert future.stats()["nchunks"] == plan.nchunks and future.stats()["nreads"] == plan.nreads
+
+
+def test_explained_for_a_device_that_need_not_be_there(hr, a):
+    plan = hr.explain([(a, hr.mask(DATA > 7))], device="cuda:5", dtype="float32")
+    (chain,) = plan.chains
+    assert plan.nchunks_device == plan.nchunks == chain.nchunks and plan.nchunks_strict == 0
+    assert chain.codecs[1] == hr.PlannedCodec("zstd", "zstd kernels", "cuda:5")
+    both = hr.explain([], device="cuda:5")
+    assert both.nchunks == 0 and both.chains == ()
+    with pytest.raises(hr.ArgumentError):
+        hr.explain([3])
+    with pytest.raises(IndexError):
+        hr.explain([(a, 99)])
+
+
+@pytest.mark.parametrize("row", rows("zarr-array")[:1])
+def test_strict_reads_refuse_what_is_explained(row, cli):
+    """Every third array of the corpus: with these reasons, and nothing else."""
+    del row  # absent with the corpus
+    chosen = [place(p.values[0]) for p in rows("zarr-array")[::3]]
+
+    def both(path):
+        return (cli("explain", path, "--device", "simt", "--json"),
+                cli("read", path, "-o", "-", "--device", "simt", "--strict"))
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = list(pool.map(both, chosen))
+    nrefused = 0
+    for path, (plan, read) in zip(chosen, results):
+        assert not cli.crashed(plan), (path, plan.stderr.decode())
+        if b"this build has no device" in plan.stderr:
+            pytest.skip("built without the simt device")
+        if plan.returncode != 0:  # of variable length, or not to be opened
+            assert read.returncode != 0, path
+            continue
+        reasons = [c["reason"] for c in json.loads(plan.stdout)["chains"] if c["strict_refuses"]]
+        said = read.stderr.decode()
+        is_refused = "strict: the chunk would be decoded on the host" in said
+        assert is_refused == bool(reasons) or "is missing" in said, (path, reasons, said)
+        assert not is_refused or any(reason in said for reason in reasons), (path, reasons, said)
+        nrefused += is_refused
+    assert nrefused > 0
