@@ -106,3 +106,9 @@ hr_status hr__config_scalar(json_object *value, const char *what, const hr_dtype
     }
     return HR_OK;
 }
+
+hr_status hr__config_ignored(hr__codec_parse *p, hr_error *err) {
+    (void)p;
+    (void)err;
+    return HR_OK;
+}

@@ -32,6 +32,9 @@ hr_status hr__config_dtype(const hr__codec_parse *p, const char *member,
 hr_status hr__config_filter(hr__codec_parse *p, const char *decoded_member,
                             const char *encoded_member, hr_error *err);
 
+/* parse of a codec that takes no configuration: what there is is not looked at. */
+hr_status hr__config_ignored(hr__codec_parse *p, hr_error *err);
+
 /* HR_ERR_METADATA for a member of the configuration that is not in the list, whose end is
  * NULL; for codecs whose specification says so. */
 hr_status hr__config_members(const hr__codec_parse *p, const char *const *members,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "codec/codecs.h"
+#include "codec/config.h"
 #include "codec/decode.h"
 
 enum { CLEAR = 256, END = 257, FIRST = 258, MIN_WIDTH = 9, MAX_WIDTH = 12 };
@@ -133,18 +134,12 @@ static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
     return HR_OK;
 }
 
-static hr_status parse(hr__codec_parse *p, hr_error *err) {
-    (void)p;
-    (void)err;
-    return HR_OK;
-}
-
 const hr__codec_type hr__codec_tiff_lzw = {
     .name = "tiff_lzw",
     .v2_ids = (const char *const[]){"tiff_lzw", NULL},
     .klass = HR__BYTES_TO_BYTES,
     .library = "built in",
-    .parse = parse,
+    .parse = hr__config_ignored,
     .decode = decode,
     .max_ratio = NCODES, /* a code of 12 bits makes at most as many bytes */
 };

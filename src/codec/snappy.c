@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "codec/codecs.h"
+#include "codec/config.h"
 #include "codec/decode.h"
 #include "codec/leaves.h"
 
@@ -77,12 +78,6 @@ hr_status hr__snappy_decode(hr__decode *d, hr_error *err) {
     return HR_OK;
 }
 
-static hr_status parse(hr__codec_parse *p, hr_error *err) {
-    (void)p;
-    (void)err;
-    return HR_OK;
-}
-
 hr_status hr__snappy_leaf(const uint8_t *src, uint32_t src_nbytes, uint64_t dst,
                           uint32_t dst_nbytes, hr__leaves *out, hr_error *err) {
     uint32_t said, size_nbytes;
@@ -118,7 +113,7 @@ const hr__codec_type hr__codec_snappy = {
     .v3_names = (const char *const[]){"snappy", NULL},
     .klass = HR__BYTES_TO_BYTES,
     .library = "libsnappy",
-    .parse = parse,
+    .parse = hr__config_ignored,
     .decode = decode,
     .leaves = leaves,
     .max_ratio = 64, /* a copy of 64 bytes takes 3 */

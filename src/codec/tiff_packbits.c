@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "codec/codecs.h"
+#include "codec/config.h"
 #include "codec/decode.h"
 
 /* Stops where the block is full: some writers' last run reaches beyond. */
@@ -34,18 +35,12 @@ static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
     return HR_OK;
 }
 
-static hr_status parse(hr__codec_parse *p, hr_error *err) {
-    (void)p;
-    (void)err;
-    return HR_OK;
-}
-
 const hr__codec_type hr__codec_tiff_packbits = {
     .name = "tiff_packbits",
     .v2_ids = (const char *const[]){"tiff_packbits", NULL},
     .klass = HR__BYTES_TO_BYTES,
     .library = "built in",
-    .parse = parse,
+    .parse = hr__config_ignored,
     .decode = decode,
     .max_ratio = 64, /* 128 bytes from 2 */
 };
