@@ -1,4 +1,12 @@
-/* For benches whose codec takes more than a hr_k_decode. SPDX-License-Identifier: Apache-2.0 */
+/* How fast streams of a codec are decoded on the device. SPDX-License-Identifier: Apache-2.0
+ *
+ * usage: bench_CODEC FIELD.npy [--device cuda|simt] [--mib N] [--block KIB] [--shift N]
+ *                    [--teams all|NAME] [--nvcomp libnvcomp.so]
+ *
+ * Blocks of 64 KiB to 4 MiB, or of --block, of the field, plain and byte-shuffled, each
+ * compressed; GB/s of output, the median of five runs after one. Every byte is compared
+ * each time.
+ * --shift: sources and outputs so many bytes off alignment. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +17,8 @@
 #define NRUNS 5
 
 typedef struct options {
-    const char *path, *device, *nvcomp;
+    const char *path, *device, *teams, *nvcomp;
     uint64_t mib, block_kib, shift;
-    bool all_teams;
 } options;
 
 void *bench_alloc(uint64_t n) {
@@ -120,32 +127,57 @@ static void measure_nvcomp(bench *b, const nvcomp *peer) {
     free(dsts);
 }
 
-typedef void measure_function(bench *b, bool all_teams);
+bool bench_wants(const bench *b, const hr__team *team, uint32_t chosen,
+                 char name[BENCH_NAME_NBYTES]) {
+    const char *wanted = b->teams;
+    bool is_chosen = team->team == chosen;
+    (void)snprintf(name, BENCH_NAME_NBYTES, "%s%s", team->symbol + strlen("hr_k_"),
+                   is_chosen ? " *" : "");
+    return team->kernel == codec.kernel &&
+           team->shared_nbytes <= b->runner->device->block_shared_nbytes &&
+           (wanted == NULL
+                ? is_chosen
+                : strcmp(wanted, "all") == 0 || strstr(team->symbol, wanted) != NULL);
+}
+
+typedef void measure_function(bench *b);
+
+static void run_blocks(const options *o, measure_function *measure, runner *r, timer *t,
+                       const nvcomp *peer, const field_blocks *blocks, bool is_shuffled) {
+    bench b = {.runner = r,
+               .timer = t,
+               .blocks = blocks,
+               .teams = o->teams,
+               .is_shuffled = is_shuffled,
+               .shift = o->shift};
+    bench_open(&b);
+    printf("%s %s, %u blocks of %u KiB, %.2f : 1\n", o->path,
+           is_shuffled ? "shuffled" : "plain", blocks->nblocks,
+           blocks->block_nbytes >> 10,
+           (double)(b.output_nbytes - b.shift) / (double)blocks->streams_nbytes);
+    measure(&b);
+    if (peer != NULL && o->shift % 4 == 0) { /* all that it takes */
+        measure_nvcomp(&b, peer);
+    }
+    bench_close(&b);
+}
 
 static void run(const options *o, measure_function *measure, runner *r, timer *t,
                 const field *f, const nvcomp *peer) {
-    static const uint32_t sizes[] = {64 << 10, 256 << 10, 1 << 20, 4 << 20};
-    for (uint32_t i = 0; i < 8; i++) {
-        uint32_t size = sizes[i % 4];
-        bool is_shuffled = i >= 4;
-        if ((o->block_kib != 0 && o->block_kib << 10 != size) || f->nbytes < size) {
+    static const uint64_t usual[] = {64, 256, 1024, 4096};
+    const uint64_t *sizes = o->block_kib != 0 ? &o->block_kib : usual;
+    uint32_t nsizes = o->block_kib != 0 ? 1 : sizeof usual / sizeof *usual;
+    for (uint32_t i = 0; i < 2 * nsizes; i++) {
+        uint64_t nbytes = sizes[i % nsizes] << 10;
+        if (nbytes > f->nbytes) {
             continue;
         }
-        field_blocks blocks = field_compress(f, size, is_shuffled, (uint32_t)o->shift);
-        bench b = {.runner = r,
-                   .timer = t,
-                   .blocks = &blocks,
-                   .is_shuffled = is_shuffled,
-                   .shift = o->shift};
-        bench_open(&b);
-        printf("%s %s, %u blocks of %u KiB, %.2f : 1\n", o->path,
-               is_shuffled ? "shuffled" : "plain", blocks.nblocks, size >> 10,
-               (double)(b.output_nbytes - b.shift) / (double)blocks.streams_nbytes);
-        measure(&b, o->all_teams);
-        if (peer != NULL && o->shift % 4 == 0) { /* all that it takes */
-            measure_nvcomp(&b, peer);
+        bool is_shuffled = i >= nsizes;
+        field_blocks blocks =
+            field_compress(f, (uint32_t)nbytes, is_shuffled, (uint32_t)o->shift);
+        if (blocks.nblocks > 0) {
+            run_blocks(o, measure, r, t, peer, &blocks, is_shuffled);
         }
-        bench_close(&b);
         field_blocks_free(&blocks);
     }
 }
@@ -177,7 +209,7 @@ static options parse(int argc, char **argv) {
         } else if (strcmp(argv[i], "--shift") == 0) {
             o.shift = parse_number(value);
         } else if (strcmp(argv[i], "--teams") == 0) {
-            o.all_teams = strcmp(value, "all") == 0;
+            o.teams = value;
         } else if (strcmp(argv[i], "--nvcomp") == 0) {
             o.nvcomp = value;
         } else {
@@ -199,7 +231,9 @@ int bench_main(int argc, char **argv, measure_function *measure) {
     timer t;
     runner_open(&r, o.device);
     timer_open(&t, &r);
-    const nvcomp *peer = o.nvcomp == NULL ? NULL : nvcomp_open(o.nvcomp, codec.nvcomp);
+    const nvcomp *peer = o.nvcomp == NULL || codec.nvcomp == NULL
+                             ? NULL
+                             : nvcomp_open(o.nvcomp, codec.nvcomp);
     field f = field_load(o.path, o.mib << 20);
     run(&o, measure, &r, &t, &f, peer);
     free(f.data);

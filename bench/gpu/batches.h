@@ -1,10 +1,12 @@
-/* For benches whose codec takes more than a hr_k_decode: streams of a field, timed runs,
- * the peer, the command line. SPDX-License-Identifier: Apache-2.0 */
+/* What the benches of the codecs share: streams of a field, timed runs, teams, the peer,
+ * the
+ * command line. SPDX-License-Identifier: Apache-2.0 */
 #ifndef HR_BENCH_GPU_BATCHES_H
 #define HR_BENCH_GPU_BATCHES_H
 
 #include "codec.h"
 #include "cuda/kernel_abi.h"
+#include "device/teams.h"
 #include "field.h"
 #include "kern/device_run.h"
 #include "nvcomp.h"
@@ -15,6 +17,7 @@ typedef struct bench {
     runner *runner;
     timer *timer;
     const field_blocks *blocks;
+    const char *teams; /* "all", a part of their names, or NULL for the one reads take */
     bool is_shuffled;
     hr__devptr streams, output;
     uint64_t shift, output_nbytes;
@@ -39,7 +42,11 @@ hr_k_task bench_task(const bench *b, uint32_t i);
 
 void *bench_alloc(uint64_t n);
 
-/* measure: the team that reads would take, or all. */
-int bench_main(int argc, char **argv, void (*measure)(bench *b, bool all_teams));
+/* Whether `team` is to be measured, and its name. */
+enum { BENCH_NAME_NBYTES = 64 };
+bool bench_wants(const bench *b, const hr__team *team, uint32_t chosen,
+                 char name[BENCH_NAME_NBYTES]);
+
+int bench_main(int argc, char **argv, void (*measure)(bench *b));
 
 #endif

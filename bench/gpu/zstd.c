@@ -170,20 +170,16 @@ static void measure_stage(const batch *whole, const char *name, bool is_literals
                                         .user = &t});
 }
 
-static void measure(bench *b, bool all_teams) {
+static void measure(bench *b) {
     batch t;
     batch_open(&t, b);
     uint32_t chosen = t.params.streams.team;
     for (uint32_t i = 0; i < HR__NTEAMS; i++) {
         const hr__team *team = &hr__teams[i];
-        bool is_chosen = team->team == chosen;
-        if (team->kernel != HR__KERNEL_ZSTD || !(is_chosen || all_teams) ||
-            team->shared_nbytes > b->runner->device->block_shared_nbytes) {
+        char name[BENCH_NAME_NBYTES];
+        if (!bench_wants(b, team, chosen, name)) {
             continue;
         }
-        char name[64];
-        (void)snprintf(name, sizeof name, "%s%s", team->symbol + strlen("hr_k_"),
-                       is_chosen ? " *" : "");
         t.params.streams.team = team->team;
         bench_measure(b, &(bench_run){.name = name,
                                       .before = clear,
