@@ -61,10 +61,10 @@ static bool run_count(hr__job *job, void *w) {
         c->clashes += mine->busy++ != 0;
     }
     c->inside++;
-    int32_t i = c->next;
-    while (i < c->available && !atomic_compare_exchange_weak(&c->next, &i, i + 1)) {
+    bool more = false;
+    for (int32_t i = c->next; !more && i < c->available;) {
+        more = atomic_compare_exchange_weak(&c->next, &i, i + 1);
     }
-    bool more = i < c->available;
     if (more) {
         if (c->sleep_us > 0) {
             (void)usleep(c->sleep_us);
