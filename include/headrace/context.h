@@ -78,6 +78,15 @@ HR_API hr_context *hr_context_ref(hr_context *context);
  * context, so the order of unrefs does not matter. */
 HR_API void hr_context_unref(hr_context *context);
 
+/* Of one cache of a context. */
+typedef struct hr_cache_stats {
+    uint64_t nhits, nmisses; /* look-ups that found what they sought, and others */
+    uint64_t nevicted;       /* blocks that had to make room */
+    uint64_t nblocks;        /* kept now */
+    uint64_t nbytes;         /* held now; never more than max_nbytes */
+    uint64_t max_nbytes;     /* 0: there is no such cache */
+} hr_cache_stats;
+
 /* What this build and this machine have, for people and for tests. */
 typedef struct hr_codec_support {
     const char *name;    /* "zstd" */

@@ -58,7 +58,7 @@ static void context_free(hr_context *c) {
         hr__pool_destroy(c->pool);
     }
     hr__ring_set_free(&c->rings);
-    hr__index_cache_destroy(c->indexes);
+    hr__cache_destroy(c->indexes);
     hr_allocator allocator = c->allocator;
     hr__free(&allocator, c, sizeof *c);
 }
@@ -92,8 +92,8 @@ hr_status hr_context_create(const hr_context_options *options, hr_context **out,
                       or_default(o.scratch_nbytes, DEFAULT_SCRATCH),
                       or_default(o.device_scratch_nbytes, DEFAULT_DEVICE_SCRATCH),
                       c->nthreads * SLOTS_PER_THREAD);
-    c->indexes = hr__index_cache_create(
-        &c->allocator, or_default(o.index_cache_nbytes, DEFAULT_INDEX_CACHE));
+    c->indexes = hr__cache_create(&c->allocator,
+                                  or_default(o.index_cache_nbytes, DEFAULT_INDEX_CACHE));
     c->pool = hr__pool_create(&c->allocator, c->nthreads,
                               (hr__pool_hooks){.user = &c->allocator,
                                                .worker_create = hr__run_worker_create,

@@ -20,7 +20,7 @@ struct hr_context {
     uint64_t metadata_max_nbytes;
     atomic_uint_fast64_t next_source_id;
     hr__pool *pool;
-    hr__index_cache *indexes;
+    hr__cache *indexes;
     hr__ring_set rings; /* one per device used so far */
     hr__nvcomp nvcomp;  /* open only where the user asked for it */
 };

@@ -6,29 +6,13 @@
 #include <stdint.h>
 
 #include "codec/worker.h"
+#include "exec/cache.h"
 #include "format/array.h"
 #include "store/store.h"
 
-/* The decoded index of one shard, or a page of the tables of a file: pairs[2i],
- * pairs[2i + 1] = offset and size of inner chunk i; both UINT64_MAX where it is absent.
- * Shared and immutable. */
-typedef struct hr__index hr__index;
-
-/* Byte-capped, least recently used out first. Thread-safe; in a forked child it starts
- * empty. */
-typedef struct hr__index_cache hr__index_cache;
-hr__index_cache *hr__index_cache_create(const hr_allocator *a, uint64_t max_nbytes);
-void hr__index_cache_destroy(hr__index_cache *cache);
-
-/* Names one shard, or page, of one version of one object. */
-typedef struct hr__index_key {
-    uint64_t source_id;
-    uint64_t outer;   /* number of the outer chunk */
-    uint64_t offset;  /* of the shard inside it */
-    uint64_t nbytes;  /* of the shard: where its index is */
-    uint64_t level;   /* an inner shard may begin where its outer one does */
-    uint64_t version; /* of the object; 0 = unknown: not kept */
-} hr__index_key;
+/* The decoded index of one shard, or a page of the tables of a file, is a block of a
+ * cache: pairs[2i], pairs[2i + 1] = offset and size of inner chunk i; both UINT64_MAX
+ * where it is absent. */
 
 /* A range of an object: a shard, or the whole object. */
 typedef struct hr__extent {
@@ -42,23 +26,22 @@ typedef struct hr__index_fill {
 } hr__index_fill;
 
 /* Index of n pairs: from the cache, else made by `fill` and kept. Release *out with
- * hr__index_release. Errors: those of fill. */
-hr_status hr__index_get(hr__index_cache *cache, const hr__index_key *key, uint64_t n,
-                        const hr__index_fill *fill, hr__index **out, hr_error *err);
-const uint64_t *hr__index_pairs(const hr__index *index);
+ * hr__cache_release. Errors: those of fill. */
+hr_status hr__index_get(hr__cache *cache, const hr__cache_key *key, uint64_t n,
+                        const hr__index_fill *fill, hr__block **out, hr_error *err);
+const uint64_t *hr__index_pairs(hr__block *index);
 
 /* Index of the shard that lies at `shard` in the object: from the cache or the store.
- * Release *out with hr__index_release. Errors: HR_ERR_DATA naming the shard's size and
+ * Release *out with hr__cache_release. Errors: HR_ERR_DATA naming the shard's size and
  * the index's, HR_ERR_CHECKSUM, those of the store. */
-hr_status hr__index_load(hr__index_cache *cache, const hr__index_key *key,
+hr_status hr__index_load(hr__cache *cache, const hr__cache_key *key,
                          const hr__level *level, hr__object *object, hr__extent shard,
-                         bool skip_checksums, hr__worker *worker, hr__index **out,
+                         bool skip_checksums, hr__worker *worker, hr__block **out,
                          uint64_t *read_nbytes, hr_error *err);
-void hr__index_release(hr__index_cache *cache, hr__index *index); /* NULL is accepted */
 
 /* Place of inner chunk i, relative to the object. *missing instead where it is absent.
  * HR_ERR_DATA where the entry reaches outside the shard. */
-hr_status hr__index_lookup(const hr__index *index, uint64_t i, hr__extent shard,
+hr_status hr__index_lookup(hr__block *index, uint64_t i, hr__extent shard,
                            hr__extent *out, bool *missing, hr_error *err);
 
 #endif

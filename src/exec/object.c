@@ -40,8 +40,8 @@ typedef struct walker {
     hr__worker *worker;
     const hr__array *array;
     hr__object *object;
-    hr__index_key key;
-    hr__index *index[HR__MAX_LEVELS];
+    hr__cache_key key;
+    hr__block *index[HR__MAX_LEVELS];
     hr__extent shard[HR__MAX_LEVELS];
 } walker;
 
@@ -59,13 +59,13 @@ static hr_status step_split(const hr__level *level, uint64_t i, hr__extent *at,
 
 static hr_status step_shard(walker *k, int32_t l, uint64_t i, hr__extent *at,
                             bool *missing, hr_error *err) {
-    hr__index_cache *cache = k->run->context->indexes;
+    hr__cache *cache = k->run->context->indexes;
     if (k->index[l] == NULL || k->shard[l].offset != at->offset ||
         k->shard[l].nbytes != at->nbytes) {
-        hr__index_release(cache, k->index[l]);
+        hr__cache_release(cache, k->index[l]);
         k->index[l] = NULL;
         uint64_t nread = 0;
-        hr__index_key key = k->key;
+        hr__cache_key key = k->key;
         key.offset = at->offset;
         key.nbytes = at->nbytes;
         key.level = (uint64_t)l;
@@ -82,14 +82,14 @@ static hr_status step_shard(walker *k, int32_t l, uint64_t i, hr__extent *at,
 static hr_status step_placed(walker *k, int32_t l, const hr__chunk *chunk, uint64_t i,
                              hr__extent *at, bool *missing, hr_error *err) {
     const hr__placement *p = k->array->levels[l].placement;
-    hr__index_cache *cache = k->run->context->indexes;
+    hr__cache *cache = k->run->context->indexes;
     hr__place place = hr__placement_find(p, i);
     hr__extent page = {.offset = place.page, .nbytes = at->nbytes};
     if (k->index[l] == NULL || k->shard[l].offset != page.offset) {
-        hr__index_release(cache, k->index[l]);
+        hr__cache_release(cache, k->index[l]);
         k->index[l] = NULL;
         uint64_t nread = 0;
-        hr__index_key key = k->key;
+        hr__cache_key key = k->key;
         key.offset = page.offset;
         key.nbytes = page.nbytes;
         key.level = (uint64_t)l;
@@ -126,13 +126,13 @@ static hr_status resolve(walker *k, hr__chunk *chunk, hr_error *err) {
 }
 
 /* Number of the outer chunk, for the cache; version 0 (do not keep) if it has none. */
-static hr__index_key index_key(const hr__run *run, const hr__source *source,
+static hr__cache_key index_key(const hr__run *run, const hr__source *source,
                                const hr__object_plan *plan, const hr__object *object) {
-    hr__index_key key = {.source_id = source->id, .version = object->version};
+    hr__cache_key key = {.source_id = source->id, .version = object->version};
     for (int32_t i = 0; i < plan->array->ndim; i++) {
-        if (!hr__mul_u64(key.outer, (uint64_t)plan->array->outer[i].nchunks,
-                         &key.outer) ||
-            !hr__add_u64(key.outer, (uint64_t)plan->coords[i], &key.outer)) {
+        if (!hr__mul_u64(key.number, (uint64_t)plan->array->outer[i].nchunks,
+                         &key.number) ||
+            !hr__add_u64(key.number, (uint64_t)plan->coords[i], &key.number)) {
             key.version = 0;
         }
     }
@@ -217,7 +217,7 @@ static void run_levels(hr__run *run, hr__worker *w, const hr__object_plan *plan,
                 .key = index_key(run, source, plan, object)};
     uint64_t n = resolve_all(&k, plan, source, key, chunks);
     for (int32_t l = 0; l < HR__MAX_LEVELS; l++) {
-        hr__index_release(run->context->indexes, k.index[l]);
+        hr__cache_release(run->context->indexes, k.index[l]);
     }
     hr_status status = n == 0 ? HR_OK
                               : hr__plan_ranges(chunks, n, source->store->gap_nbytes,

@@ -64,9 +64,9 @@ static hr_status read_page(void *user, uint64_t *pairs, hr_error *err) {
     return HR_OK;
 }
 
-hr_status hr__placement_load(hr__index_cache *cache, const hr__index_key *key,
+hr_status hr__placement_load(hr__cache *cache, const hr__cache_key *key,
                              const hr__placement *p, uint64_t page, hr__object *object,
-                             hr__worker *worker, hr__index **out, uint64_t *read_nbytes,
+                             hr__worker *worker, hr__block **out, uint64_t *read_nbytes,
                              hr_error *err) {
     uint64_t first = page * HR__PLACEMENT_PAGE;
     uint64_t rest = p->nentries - first;
@@ -80,10 +80,9 @@ hr_status hr__placement_load(hr__index_cache *cache, const hr__index_key *key,
     return hr__index_get(cache, key, r.n, &fill, out, err);
 }
 
-hr_status hr__placement_lookup(const hr__index *index, const hr__placement *p,
-                               hr__place place, const hr__spec *encoded,
-                               uint64_t object_nbytes, hr__extent *out, bool *missing,
-                               hr_error *err) {
+hr_status hr__placement_lookup(hr__block *index, const hr__placement *p, hr__place place,
+                               const hr__spec *encoded, uint64_t object_nbytes,
+                               hr__extent *out, bool *missing, hr_error *err) {
     const uint64_t *pair =
         hr__index_pairs(index) + 2 * (place.entry % HR__PLACEMENT_PAGE);
     uint64_t offset = pair[0], nbytes = pair[1];

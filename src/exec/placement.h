@@ -17,17 +17,16 @@ typedef struct hr__place {
 hr__place hr__placement_find(const hr__placement *p, uint64_t chunk);
 
 /* One page of the tables: from the cache or the object. As hr__index_load. */
-hr_status hr__placement_load(hr__index_cache *cache, const hr__index_key *key,
+hr_status hr__placement_load(hr__cache *cache, const hr__cache_key *key,
                              const hr__placement *p, uint64_t page, hr__object *object,
-                             hr__worker *worker, hr__index **out, uint64_t *read_nbytes,
+                             hr__worker *worker, hr__block **out, uint64_t *read_nbytes,
                              hr_error *err);
 
 /* Where the chunk lies in the object of object_nbytes; *missing instead where its entry
  * is empty. More bytes than an uncompressed chunk has are left aside. HR_ERR_DATA where
  * it reaches outside the object. */
-hr_status hr__placement_lookup(const hr__index *index, const hr__placement *p,
-                               hr__place place, const hr__spec *encoded,
-                               uint64_t object_nbytes, hr__extent *out, bool *missing,
-                               hr_error *err);
+hr_status hr__placement_lookup(hr__block *index, const hr__placement *p, hr__place place,
+                               const hr__spec *encoded, uint64_t object_nbytes,
+                               hr__extent *out, bool *missing, hr_error *err);
 
 #endif
