@@ -7,6 +7,7 @@
 #include "progress.h"
 #include "reader.h"
 #include "report.h"
+#include "stages.h"
 #include "text.h"
 
 static int compare(const void *a, const void *b) {
@@ -30,7 +31,7 @@ static int run_reads(cli *c, cli_reader *reader, double *seconds) {
 }
 
 static void print_json(const cli_reader *reader, const hr_batch_stats *stats,
-                       double median, double best) {
+                       const hr_stage_times *times, double median, double best) {
     json_object *object = json_object_new_object();
     double nbytes = (double)reader->read_nbytes;
     json_object_object_add(object, "seconds", json_object_new_double(median));
@@ -43,8 +44,6 @@ static void print_json(const cli_reader *reader, const hr_batch_stats *stats,
     json_object_object_add(object, "chunks", json_object_new_uint64(stats->nchunks));
     json_object_object_add(object, "missing",
                            json_object_new_uint64(stats->nchunks_missing));
-    json_object_object_add(object, "read_seconds",
-                           json_object_new_double((double)stats->read_ns * 1e-9));
     json_object_object_add(object, "nvcomp_chunks",
                            json_object_new_uint64(stats->ndecoded_nvcomp));
     json_object_object_add(object, "slabs", json_object_new_uint64(stats->nslabs));
@@ -52,20 +51,21 @@ static void print_json(const cli_reader *reader, const hr_batch_stats *stats,
                            json_object_new_uint64(stats->copied_nbytes));
     json_object_object_add(object, "wait_seconds",
                            json_object_new_double((double)stats->wait_ns * 1e-9));
+    json_object_object_add(object, "stages", cli_stages_json(times));
     cli_json_print(object);
 }
 
 static void print_text(const cli_reader *reader, const hr_batch_stats *stats,
-                       double median, double best, uint32_t repeats) {
+                       const hr_stage_times *times, double median, double best,
+                       uint32_t repeats) {
     char size[24];
     double nbytes = (double)reader->read_nbytes;
     printf("time     %.3f ms (median of %" PRIu32 "; best %.3f ms)\n", median * 1e3,
            repeats, best * 1e3);
     printf("speed    %.2f GB/s\n", nbytes / median * 1e-9);
     printf("output   %s\n", cli_nbytes_text(reader->read_nbytes, size));
-    printf("encoded  %s in %" PRIu64 " reads, %.1f ms in all threads together\n",
-           cli_nbytes_text(stats->read_nbytes, size), stats->nreads,
-           (double)stats->read_ns * 1e-6);
+    printf("encoded  %s in %" PRIu64 " reads\n",
+           cli_nbytes_text(stats->read_nbytes, size), stats->nreads);
     if (stats->nslabs > 0) {
         printf("copied   %s in %" PRIu64 " slabs, %.1f ms waited for their memory\n",
                cli_nbytes_text(stats->copied_nbytes, size), stats->nslabs,
@@ -77,6 +77,7 @@ static void print_text(const cli_reader *reader, const hr_batch_stats *stats,
         printf("nvCOMP   decoded streams of %" PRIu64 " of them\n",
                stats->ndecoded_nvcomp);
     }
+    cli_stages_print(times);
 }
 
 static int run(cli *c) {
@@ -92,16 +93,18 @@ static int run(cli *c) {
     }
     hr_error err = HR_ERROR_INIT;
     hr_batch_stats stats = HR_BATCH_STATS_INIT;
-    if (rc == CLI_OK && hr_batch_get_stats(reader.batch, &stats, &err) != HR_OK) {
+    hr_stage_times times = HR_STAGE_TIMES_INIT;
+    if (rc == CLI_OK && (hr_batch_get_stats(reader.batch, &stats, &err) != HR_OK ||
+                         hr_batch_get_stages(reader.batch, &times, &err) != HR_OK)) {
         rc = cli_report(&err);
     }
     if (rc == CLI_OK) {
         qsort(seconds, n, sizeof *seconds, compare);
         double median = (seconds[(n - 1) / 2] + seconds[n / 2]) / 2;
         if (c->args.json) {
-            print_json(&reader, &stats, median, seconds[0]);
+            print_json(&reader, &stats, &times, median, seconds[0]);
         } else {
-            print_text(&reader, &stats, median, seconds[0], n);
+            print_text(&reader, &stats, &times, median, seconds[0], n);
         }
     }
     free(seconds);
@@ -116,7 +119,9 @@ const cli_command cli_bench = {
         "URL [-n N] [-s SELECTION] [--device cpu|cuda:N] [--nvcomp[=LIBRARY]]\n"
         "     [--threads N] [--json]\n\n"
         "Reads the array N times and gives the median time. The speed counts the\n"
-        "bytes that come out, in units of 10^9.\n\n"
+        "bytes that come out, in units of 10^9. Of the last read it tells the stages:\n"
+        "the time of all threads together, and while a GPU was in each, with the share\n"
+        "of what there was, and the one that sets the time.\n\n"
         "  -n, --repeats N reads to do (default 5)\n"
         "  -s, --select SELECTION  as for 'headrace read'\n"
         "  --device DEVICE cpu (default), cuda, cuda:N, or simt\n"

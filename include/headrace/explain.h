@@ -11,9 +11,6 @@
 extern "C" {
 #endif
 
-/* What cannot be known before something is read. */
-#define HR_UNKNOWN UINT64_MAX
-
 typedef struct hr_explanation hr_explanation;
 
 /* Plan the requests as hr_read_submit would, and say what the read would do. Nothing is

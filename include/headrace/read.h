@@ -18,6 +18,9 @@ typedef enum hr_axis_kind {
     HR_AXIS_INDICES = 2  /* a list, any order, repeats allowed; negative from the end */
 } hr_axis_kind;
 
+/* What cannot be known before something is read. */
+#define HR_UNKNOWN UINT64_MAX
+
 /* "Not given", for start and stop of a slice. */
 #define HR_NONE INT64_MIN
 
@@ -180,6 +183,45 @@ typedef struct hr_batch_stats {
  * (HR_BATCH_STATS_INIT). Any thread. */
 HR_API HR_NODISCARD hr_status hr_batch_get_stats(hr_batch *batch, hr_batch_stats *stats,
                                                  hr_error *err);
+
+/* What a read spends its time in. */
+typedef enum hr_stage {
+    HR_STAGE_PLAN = 0, /* from requests to chunks, while they are submitted */
+    HR_STAGE_OPEN,     /* threads: finding chunks: store keys, indexes of shards */
+    HR_STAGE_READ,     /* threads: reading chunks */
+    HR_STAGE_DECODE,   /* threads: decoding those that the host decodes */
+    HR_STAGE_SCATTER,  /* threads: from decoded chunks, and fills, to destinations */
+    HR_STAGE_QUEUE,    /* threads: headers, tables and launches for devices */
+    HR_STAGE_COPY,     /* devices: copies to them */
+    HR_STAGE_KERNELS,  /* devices: decoding, filters */
+    HR_STAGE_STORE,    /* devices: from decoded chunks to destinations */
+    HR_NSTAGES
+} hr_stage;
+
+/* Times of stages. Those of threads are of all threads together, waiting left out; those
+ * of devices are while at least one piece of work was in the stage, so they count what
+ * other batches do to it. Measuring takes a look at the clock per stage of a chunk, and a
+ * few events per copy to a device. */
+typedef struct hr_stage_times {
+    uint32_t struct_size;
+    uint32_t nthreads; /* that could work at it at once */
+    uint32_t ndevices;
+    int32_t bound; /* the hr_stage that sets the time; −1: none is known. Where threads
+                      are busier than any device, that in which they spend most */
+    uint64_t wall_ns; /* from submit until done */
+    uint64_t ns[HR_NSTAGES];
+} hr_stage_times;
+
+#define HR_STAGE_TIMES_INIT ((hr_stage_times){.struct_size = sizeof(hr_stage_times)})
+
+/* Times so far; final once the batch is done. Any thread. */
+HR_API HR_NODISCARD hr_status hr_batch_get_stages(hr_batch *batch, hr_stage_times *times,
+                                                  hr_error *err);
+/* "read"; "" for what is none. */
+HR_API const char *hr_stage_name(hr_stage stage);
+/* How much of the wall time the stage kept busy what it works on (threads, devices): near
+ * 1 where it sets the time. 0 where a time is not known. `times` is a whole record. */
+HR_API double hr_stage_share(const hr_stage_times *times, hr_stage stage);
 
 /* Release; NULL is accepted. If the batch is not done, it is cancelled and waited for,
  * since its destinations are the caller's. Strings read by it (hr_vlen) end with it. */

@@ -263,6 +263,16 @@ static PyObject *batch_stats(PyObject *object, PyObject *args) {
         "wait_ns", (u64)s.wait_ns);
 }
 
+static PyObject *batch_stages(PyObject *object, PyObject *args) {
+    (void)args;
+    ext_batch *self = (ext_batch *)object;
+    hr_error err = HR_ERROR_INIT;
+    hr_stage_times times = HR_STAGE_TIMES_INIT;
+    return hr_batch_get_stages(self->batch, &times, &err) == HR_OK
+               ? ext_stages(&times)
+               : ext_raise(self->state, &err);
+}
+
 /* From a thread of the pool, without the GIL. */
 static void signal_fd(void *user) {
     const ext_batch *self = user;
@@ -326,6 +336,7 @@ static PyMethodDef batch_methods[] = {
     {"cancel", batch_cancel, METH_NOARGS, "cancel(): drop what has not begun"},
     {"error", batch_error, METH_VARARGS, "error(i) -> exception of request i, or None"},
     {"stats", batch_stats, METH_NOARGS, "stats() -> dict"},
+    {"stages", batch_stages, METH_NOARGS, "stages() -> dict"},
     {"fileno", batch_fileno, METH_NOARGS, "fileno() -> int: readable once it is done"},
     {"items", batch_items, METH_VARARGS, "items(tensor, is_text) -> list"},
     {NULL, NULL, 0, NULL},

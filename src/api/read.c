@@ -96,10 +96,12 @@ hr_status hr_read_submit(hr_context *context, const hr_request *requests, size_t
     atomic_init(&b->refs, 1);
     b->context = hr_context_ref(context);
     b->run.context = context;
+    b->run.stages.begun_ns = hr__clock_ns();
     b->run.strict = o.strict != 0;
     b->run.skip_checksums = o.skip_checksums != 0;
     hr__arena_init(&b->run.arena, &context->allocator);
     hr_status status = prepare(b, requests, n, err);
+    (void)hr__stages_lap(&b->run.stages, HR_STAGE_PLAN, b->run.stages.begun_ns);
     if (status == HR_OK) {
         status = hr__run_start(&b->run, stream, err);
     }
@@ -185,9 +187,18 @@ hr_status hr_batch_get_stats(hr_batch *batch, hr_batch_stats *stats, hr_error *e
     known.ndecoded_device = atomic_load(&run->ndecoded_device);
     known.ndecoded_nvcomp = atomic_load(&run->ndecoded_nvcomp);
     known.nslabs = atomic_load(&run->nslabs);
-    known.read_ns = atomic_load(&run->read_ns);
+    known.read_ns = atomic_load(&run->stages.ns[HR_STAGE_READ]);
     known.wait_ns = atomic_load(&run->wait_ns);
     return hr__options_write(stats, &known, sizeof known, "hr_batch_stats", err);
+}
+
+hr_status hr_batch_get_stages(hr_batch *batch, hr_stage_times *times, hr_error *err) {
+    if (batch == NULL) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "batch is NULL");
+    }
+    hr_stage_times known = HR_STAGE_TIMES_INIT;
+    hr__stages_tell(&batch->run, &known);
+    return hr__options_write(times, &known, sizeof known, "hr_stage_times", err);
 }
 
 hr_batch *hr_batch_ref(hr_batch *batch) {

@@ -216,8 +216,8 @@ static hr_status cuda_stream_sync(hr__device *base, hr__stream s, hr_error *err)
 static hr_status cuda_event_create(hr__device *base, hr__event *out, hr_error *err) {
     const hr__cuda_driver *cu = ((cuda_device *)base)->driver;
     hr__cu_event event;
-    unsigned flags = HR__CU_EVENT_BLOCKING_SYNC | HR__CU_EVENT_DISABLE_TIMING;
-    HR__TRY(hr__cuda_check(cu, cu->event_create(&event, flags), "cuEventCreate", err));
+    HR__TRY(hr__cuda_check(cu, cu->event_create(&event, HR__CU_EVENT_BLOCKING_SYNC),
+                           "cuEventCreate", err));
     *out = event;
     return HR_OK;
 }
@@ -243,6 +243,16 @@ static hr_status cuda_stream_wait(hr__device *base, hr__stream s, hr__event e,
                                   hr_error *err) {
     const hr__cuda_driver *cu = ((cuda_device *)base)->driver;
     return hr__cuda_check(cu, cu->stream_wait_event(s, e, 0), "cuStreamWaitEvent", err);
+}
+
+static hr_status cuda_event_elapsed(hr__device *base, hr__event from, hr__event to,
+                                    uint64_t *ns, hr_error *err) {
+    const hr__cuda_driver *cu = ((cuda_device *)base)->driver;
+    float milliseconds = 0;
+    HR__TRY(hr__cuda_check(cu, cu->event_elapsed(&milliseconds, from, to),
+                           "cuEventElapsedTime", err));
+    *ns = milliseconds > 0 ? (uint64_t)((double)milliseconds * 1e6) : 0;
+    return HR_OK;
 }
 
 static hr_status cuda_copy_to_device(hr__device *base, hr__stream s, hr__devptr dst,
@@ -289,6 +299,7 @@ const hr__device_ops hr__cuda_ops = {
     .event_record = cuda_event_record,
     .event_sync = cuda_event_sync,
     .stream_wait = cuda_stream_wait,
+    .event_elapsed = cuda_event_elapsed,
     .copy_to_device = cuda_copy_to_device,
     .copy_to_host = cuda_copy_to_host,
     .launch = cuda_launch,

@@ -51,6 +51,7 @@ static const entry entries[] = {
     ENTRY("cuEventDestroy_v2", event_destroy),
     ENTRY("cuEventRecord", event_record),
     ENTRY("cuEventSynchronize", event_synchronize),
+    ENTRY("cuEventElapsedTime", event_elapsed),
     ENTRY("cuLaunchKernel", launch),
 };
 

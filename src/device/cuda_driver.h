@@ -27,7 +27,6 @@ enum {
 
     HR__CU_STREAM_NON_BLOCKING = 1,
     HR__CU_EVENT_BLOCKING_SYNC = 1,
-    HR__CU_EVENT_DISABLE_TIMING = 2,
     HR__CU_MEMHOSTALLOC_PORTABLE = 1,
 
     HR__CU_FUNC_MAX_DYNAMIC_SHARED_NBYTES = 8,
@@ -96,6 +95,8 @@ typedef struct hr__cuda_driver {
     hr__cu_result (*event_destroy)(hr__cu_event event);
     hr__cu_result (*event_record)(hr__cu_event event, hr__cu_stream stream);
     hr__cu_result (*event_synchronize)(hr__cu_event event);
+    hr__cu_result (*event_elapsed)(float *milliseconds, hr__cu_event from,
+                                   hr__cu_event to);
     hr__cu_result (*launch)(hr__cu_function function, unsigned grid_x, unsigned grid_y,
                             unsigned grid_z, unsigned block_x, unsigned block_y,
                             unsigned block_z, unsigned shared_nbytes,

@@ -62,6 +62,9 @@ typedef struct hr__device_ops {
     hr_status (*event_record)(hr__device *d, hr__event e, hr__stream s, hr_error *err);
     hr_status (*event_sync)(hr__device *d, hr__event e, hr_error *err);
     hr_status (*stream_wait)(hr__device *d, hr__stream s, hr__event e, hr_error *err);
+    /* Time between two events, recorded and past; 0 if they came the other way round. */
+    hr_status (*event_elapsed)(hr__device *d, hr__event from, hr__event to, uint64_t *ns,
+                               hr_error *err);
     /* Host memory is read or written when the stream comes to it. */
     hr_status (*copy_to_device)(hr__device *d, hr__stream s, hr__devptr dst,
                                 const void *src, uint64_t nbytes, hr_error *err);

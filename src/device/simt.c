@@ -226,6 +226,18 @@ static hr_status simt_stream_wait(hr__device *base, hr__stream s, hr__event e,
     return wait(base, s, e, err);
 }
 
+static hr_status simt_event_elapsed(hr__device *base, hr__event from, hr__event to,
+                                    uint64_t *ns, hr_error *err) {
+    hr__simt_queue *q = lock(base);
+    hr_status status = check(q, err);
+    const uint64_t first = hr__simt_event_time(from), last = hr__simt_event_time(to);
+    unlock(base);
+    if (status == HR_OK) {
+        *ns = last > first ? last - first : 0;
+    }
+    return status;
+}
+
 static hr_status copy(hr__device *base, hr__stream s, void *dst, const void *src,
                       uint64_t nbytes, hr_error *err) {
     hr__simt_queue *q = lock(base);
@@ -273,6 +285,7 @@ const hr__device_ops hr__simt_ops = {
     .event_record = simt_event_record,
     .event_sync = simt_event_sync,
     .stream_wait = simt_stream_wait,
+    .event_elapsed = simt_event_elapsed,
     .copy_to_device = simt_copy_to_device,
     .copy_to_host = simt_copy_to_host,
     .launch = simt_launch,

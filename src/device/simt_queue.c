@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "device/geometry.h"
 #include "device/nvcomp.h"
 #include "device/simt_kstore.h"
@@ -18,10 +19,12 @@ typedef struct mark {
     hr__simt_stream *stream;
     uint32_t references;
     bool is_passed;
+    uint64_t passed_ns; /* when, on the clock of hr__clock_ns */
 } mark;
 
 struct hr__simt_event {
-    mark *mark; /* of the last record; NULL: nothing to wait for */
+    mark *mark;           /* of the last record; NULL: nothing to wait for */
+    uint64_t recorded_ns; /* without a mark */
 };
 
 typedef enum task_kind {
@@ -171,6 +174,7 @@ static void run_first(hr__simt_queue *q, hr__simt_stream *s) {
         break;
     case TASK_PASS_MARK:
         t->as.mark->is_passed = true;
+        t->as.mark->passed_ns = hr__clock_ns();
         drop_mark(q, t->as.mark);
         break;
     case TASK_WAIT_MARK:
@@ -308,7 +312,12 @@ hr_status hr__simt_record(hr__simt_queue *q, hr__simt_event *e, hr__simt_stream 
     }
     drop_mark(q, e->mark);
     e->mark = m;
+    e->recorded_ns = m == NULL ? hr__clock_ns() : 0;
     return HR_OK;
+}
+
+uint64_t hr__simt_event_time(const hr__simt_event *e) {
+    return e->mark != NULL ? e->mark->passed_ns : e->recorded_ns;
 }
 
 hr_status hr__simt_wait(hr__simt_queue *q, hr__simt_stream *s, hr__simt_event *e,

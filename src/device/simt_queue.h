@@ -36,6 +36,8 @@ hr_status hr__simt_record(hr__simt_queue *q, hr__simt_event *e, hr__simt_stream 
                           hr_error *err);
 hr_status hr__simt_wait(hr__simt_queue *q, hr__simt_stream *s, hr__simt_event *e,
                         hr_error *err);
+/* When its last record was passed; 0 before. */
+uint64_t hr__simt_event_time(const hr__simt_event *e);
 
 /* Run everything, or all of one stream. */
 void hr__simt_run_all(hr__simt_queue *q);

@@ -34,6 +34,7 @@ void hr__run_missing(hr__run *run, const hr__chunk *chunk) {
         fail_missing(run, chunk, key);
         return;
     }
+    const uint64_t start = hr__clock_ns();
     for (const hr__use *u = chunk->uses; u != NULL; u = u->next) {
         hr__target *t = &run->targets[u->request];
         if (t->ring == NULL) {
@@ -43,6 +44,7 @@ void hr__run_missing(hr__run *run, const hr__chunk *chunk) {
                              t->steps);
         }
     }
+    (void)hr__stages_lap(&run->stages, HR_STAGE_SCATTER, start);
     hr_error err = HR_ERROR_INIT;
     if (hr__run_to_devices(run, chunk, NULL, 0, &err) != HR_OK) {
         hr__run_report(run, chunk, &err);
@@ -113,7 +115,9 @@ hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
             return HR_OK;
         }
     }
+    uint64_t start = hr__clock_ns();
     HR__TRY(hr__chain_decode(chain, &d, err));
+    start = hr__stages_lap(&run->stages, HR_STAGE_DECODE, start);
     atomic_fetch_add(&run->decoded_nbytes, d.out_nbytes);
     atomic_fetch_add(&run->ndecoded_cpu, 1);
     if (d.dst != NULL) {
@@ -127,14 +131,15 @@ hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
             hr__scatter(&copy, t->data, &t->dtype, d.out, from, t->steps);
         }
     }
+    (void)hr__stages_lap(&run->stages, HR_STAGE_SCATTER, start);
     return hr__run_to_devices(run, chunk, d.out, d.out_nbytes, err);
 }
 
 hr_status hr__run_read(hr__run *run, hr__object *object, uint64_t offset, uint64_t nbytes,
                        void *dst, hr_error *err) {
-    uint64_t start = hr__run_clock();
+    const uint64_t start = hr__clock_ns();
     hr_status status = hr__object_read(object, offset, nbytes, dst, err);
-    atomic_fetch_add(&run->read_ns, hr__run_clock() - start);
+    (void)hr__stages_lap(&run->stages, HR_STAGE_READ, start);
     return status;
 }
 

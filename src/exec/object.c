@@ -146,16 +146,20 @@ static hr__cache_key index_key(const hr__run *run, const hr__source *source,
  * the rest in chunks[]. */
 static uint64_t resolve_all(walker *k, const hr__object_plan *plan, const hr__source *s,
                             const char *key, hr__chunk **chunks) {
-    uint64_t n = 0;
+    uint64_t n = 0, start = hr__clock_ns();
     for (hr__chunk *c = plan->chunks; c != NULL; c = c->next) {
         hr_error err = HR_ERROR_INIT;
         if (resolve(k, c, &err) != HR_OK) {
             hr__error_add_place(&err, s->url, key, 0);
             hr__run_fail_chunk(k->run, c, &err);
-        } else if (c->is_missing) {
-            hr__run_missing(k->run, c);
-        } else {
+        } else if (!c->is_missing) {
             chunks[n++] = c;
+        }
+    }
+    (void)hr__stages_lap(&k->run->stages, HR_STAGE_OPEN, start);
+    for (const hr__chunk *c = plan->chunks; c != NULL; c = c->next) {
+        if (c->is_missing) {
+            hr__run_missing(k->run, c);
         }
     }
     return n;
@@ -269,7 +273,9 @@ void hr__run_object(hr__run *run, hr__worker *w, const hr__object_plan *plan) {
         status = hr__run_key(source, plan, key, &err);
     }
     if (status == HR_OK) {
+        const uint64_t start = hr__clock_ns();
         status = hr__store_open(source->store, key, &object, &err);
+        (void)hr__stages_lap(&run->stages, HR_STAGE_OPEN, start);
     }
     if (status == HR_ERR_NOT_FOUND && !is_file_of_blocks(plan->array)) {
         for (const hr__chunk *c = plan->chunks; c != NULL; c = c->next) {

@@ -15,7 +15,8 @@ typedef struct planes {
     const hr_dtype *from;
     int32_t axis; /* the slowest of the decoded chunk */
     int64_t plane_nelems;
-    int64_t next; /* plane that comes next */
+    int64_t next;   /* plane that comes next */
+    uint64_t since; /* when decoding went on */
 } planes;
 
 /* Turns k0 … k1 of a loop whose place start + k·step lies in [lo, hi). */
@@ -61,6 +62,7 @@ static bool clip_use(const hr__use *use, int32_t axis, int64_t lo, int64_t hi,
 
 static bool put_planes(void *user, const uint8_t *bytes, size_t nbytes) {
     planes *p = user;
+    const uint64_t start = hr__stages_lap(&p->run->stages, HR_STAGE_DECODE, p->since);
     uint64_t plane_nbytes = (uint64_t)p->plane_nelems * p->from->itemsize;
     int64_t hi = p->next + (int64_t)(nbytes / plane_nbytes);
     _Alignas(hr__use) uint8_t memory[sizeof(hr__use) + HR_MAX_NDIM * sizeof(hr__dim)];
@@ -75,6 +77,7 @@ static bool put_planes(void *user, const uint8_t *bytes, size_t nbytes) {
         }
     }
     p->next = hi;
+    p->since = hr__stages_lap(&p->run->stages, HR_STAGE_SCATTER, start);
     return true;
 }
 
@@ -112,8 +115,10 @@ hr_status hr__run_deliver_pieces(hr__run *run, hr__worker *w, const hr__chunk *c
                     .src = src,
                     .src_nbytes = chunk->nbytes};
     const hr__sink sink = {.user = &p, .put = put_planes};
+    p.since = hr__clock_ns();
     hr_status status =
         hr__chain_decode_pieces(chain, &d, count * plane_nbytes, &sink, err);
+    (void)hr__stages_lap(&run->stages, HR_STAGE_DECODE, p.since);
     *done = status != HR_ERR_UNSUPPORTED;
     if (status == HR_OK) {
         atomic_fetch_add(&run->decoded_nbytes, nbytes);

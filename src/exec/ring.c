@@ -40,8 +40,9 @@ static void slot_release(hr__ring *ring, hr__ring_slot *s) {
     hr__device *d = ring->device;
     ring->pinned_used -= s->payload.pinned_nbytes;
     ring->device_used -= s->payload.device_nbytes;
-    if (s->event != NULL) {
-        d->ops->event_destroy(d, s->event);
+    d->ops->event_destroy(d, s->event);
+    for (int i = 0; i < HR__SLOT_MARKS; i++) {
+        d->ops->event_destroy(d, s->marks[i]);
     }
     if (s->stream != NULL) {
         d->ops->stream_destroy(d, s->stream);
@@ -63,6 +64,9 @@ static hr_status slot_allocate(hr__ring *ring, hr__ring_slot *s, hr__need need,
     hr_status status = d->ops->stream_create(d, &s->stream, err);
     if (status == HR_OK) {
         status = d->ops->event_create(d, &s->event, err);
+    }
+    for (int i = 0; i < HR__SLOT_MARKS && status == HR_OK; i++) {
+        status = d->ops->event_create(d, &s->marks[i], err);
     }
     if (status != HR_OK) {
         slot_release(ring, s);

@@ -19,6 +19,7 @@ typedef struct hr__twin {
 } hr__twin;
 
 #define HR__SLOT_VECS 6
+#define HR__SLOT_MARKS 3
 
 /* One slot. Its holder fills the pinned sides, queues copies and kernels on `stream`, and
  * gives the slot back; once `event` is past, `past` is called and the slot is idle. */
@@ -27,6 +28,7 @@ typedef struct hr__ring_slot {
     hr__twin tables;  /* small, grows as the holder needs it */
     hr__stream stream;
     hr__event event;
+    hr__event marks[HR__SLOT_MARKS]; /* on the stream's way, the holder's to record */
     hr__vec vecs[HR__SLOT_VECS]; /* the holder's; the memory is kept from use to use */
     enum { HR__SLOT_IDLE, HR__SLOT_HELD, HR__SLOT_IN_FLIGHT, HR__SLOT_LANDING } state;
     uint64_t ticket; /* order of the giving back */

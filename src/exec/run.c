@@ -47,6 +47,7 @@ static void complete(hr__run *run) {
             hr__run_fail_ring(run, ring, &err);
         }
     }
+    atomic_store(&run->stages.ended_ns, hr__clock_ns());
     pthread_mutex_lock(&run->lock);
     atomic_store(&run->done, true);
     void (*on_done)(void *user) = run->on_done;
@@ -244,17 +245,12 @@ hr_status hr__run_start(hr__run *run, void *stream, hr_error *err) {
     }
     run->next_object = run->plan.objects;
     if (run->next_object == NULL) {
+        atomic_store(&run->stages.ended_ns, hr__clock_ns());
         atomic_store(&run->done, true);
     } else if (!hr__pool_submit(run->context->pool, &run->job)) {
         hr__pool_help(run->context->pool, &run->job); /* or polling would never end */
     }
     return HR_OK;
-}
-
-uint64_t hr__run_clock(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
 }
 
 static struct timespec deadline_after(int64_t timeout_ns) {
@@ -295,6 +291,7 @@ hr_status hr__run_wait(hr__run *run, int64_t timeout_ns, hr_error *err) {
     }
     while (!atomic_load(&run->done)) {
         if (timeout_ns < 0) { /* a piece may take long: help only without a deadline */
+            atomic_store(&run->stages.is_helped, true);
             hr__pool_help(run->context->pool, &run->job);
         }
         if (!atomic_load(&run->done) && !sleep_for_change(run, timeout_ns, &deadline)) {

@@ -17,6 +17,7 @@
 #include "core/pool.h"
 #include "exec/context.h"
 #include "exec/source.h"
+#include "exec/stages.h"
 #include "plan/plan.h"
 
 /* One request as the run sees it. The API has checked that it makes sense. */
@@ -45,6 +46,7 @@ typedef struct hr__opened {
 typedef struct hr__start {
     hr__ring *ring;
     hr__event event;
+    uint64_t counted_ns[HR__NDEVICE_STAGES]; /* how far from `event` on; by the lock */
 } hr__start;
 
 typedef struct hr__run {
@@ -73,7 +75,8 @@ typedef struct hr__run {
 
     atomic_uint_fast64_t nmissing, nreads, read_nbytes, decoded_nbytes, copied_nbytes;
     atomic_uint_fast64_t ndecoded_cpu, ndecoded_device, ndecoded_nvcomp;
-    atomic_uint_fast64_t nslabs, read_ns, wait_ns; /* times of all threads together */
+    atomic_uint_fast64_t nslabs, wait_ns; /* time of all threads together */
+    hr__stages stages;
 } hr__run;
 
 /* run.c */
@@ -97,8 +100,6 @@ void hr__run_push(hr__run *run, hr__opened *opened);
 void hr__run_fail_chunk(hr__run *run, const hr__chunk *chunk, const hr_error *err);
 /* The same, after adding to the error where the chunk is. */
 void hr__run_report(hr__run *run, const hr__chunk *chunk, hr_error *err);
-/* Now, in ns, for differences. */
-uint64_t hr__run_clock(void);
 /* Record a failure for all requests with a destination on this device. */
 void hr__run_fail_ring(hr__run *run, const hr__ring *ring, const hr_error *err);
 

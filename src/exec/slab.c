@@ -57,9 +57,9 @@ static hr_status make_slab(hr__run *run, hr__ring *ring, hr__need need, hr__slab
         if (status == HR_OK && slab->slot == NULL) {
             /* Never wait while holding slots that only a flush would free. */
             hr__slab_flush_all(run);
-            uint64_t start = hr__run_clock();
+            uint64_t start = hr__clock_ns();
             status = hr__ring_acquire(ring, need, true, &slab->slot, err);
-            atomic_fetch_add(&run->wait_ns, hr__run_clock() - start);
+            atomic_fetch_add(&run->wait_ns, hr__clock_ns() - start);
         }
         d->ops->leave(d, saved);
     }

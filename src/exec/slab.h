@@ -24,6 +24,7 @@ typedef struct hr__slab {
     uint64_t scratch;   /* bytes of the device side behind the payload, spoken for */
     uint64_t status_at; /* of the chunks' status words in the tables, once flushed */
     bool is_shuffled;   /* some of its chunks, once decoded */
+    bool is_sent;       /* all was queued */
     hr__slab_nvcomp nvcomp;
 } hr__slab;
 

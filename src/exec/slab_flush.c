@@ -113,6 +113,25 @@ static hr_status bring_statuses(hr__slab *slab, const hr__slab_tables *t, hr_err
                   : d->ops->launch(d, slot->stream, HR__KERNEL_SCATTER, &words, err);
 }
 
+/* A stage of the device begins. */
+static hr_status mark(hr__slab *slab, hr_stage stage, hr_error *err) {
+    hr__device *d = slab->ring->device;
+    hr__ring_slot *slot = slab->slot;
+    return d->ops->event_record(d, slot->marks[stage - HR_STAGE_COPY], slot->stream, err);
+}
+
+static hr_status copy_up(hr__slab *slab, uint64_t tables_nbytes, hr_error *err) {
+    hr__device *d = slab->ring->device;
+    hr__ring_slot *slot = slab->slot;
+    HR__TRY(mark(slab, HR_STAGE_COPY, err));
+    HR__TRY(d->ops->copy_to_device(d, slot->stream, slot->payload.device,
+                                   slot->payload.pinned, slab->used, err));
+    HR__TRY(d->ops->copy_to_device(d, slot->stream, slot->tables.device,
+                                   slot->tables.pinned, tables_nbytes, err));
+    atomic_fetch_add(&slab->run->copied_nbytes, slab->used + tables_nbytes);
+    return HR_OK;
+}
+
 static hr_status send(hr__slab *slab, hr__slab_tables *t, hr_error *err) {
     hr__device *d = slab->ring->device;
     hr__ring_slot *slot = slab->slot;
@@ -128,16 +147,14 @@ static hr_status send(hr__slab *slab, hr__slab_tables *t, hr_error *err) {
             HR__TRY(d->ops->stream_wait(d, slot->stream, run->starts[i].event, err));
         }
     }
-    HR__TRY(d->ops->copy_to_device(d, slot->stream, slot->payload.device,
-                                   slot->payload.pinned, slab->used, err));
-    HR__TRY(d->ops->copy_to_device(d, slot->stream, slot->tables.device,
-                                   slot->tables.pinned, t->nbytes, err));
-    atomic_fetch_add(&run->copied_nbytes, slab->used + t->nbytes);
+    HR__TRY(copy_up(slab, t->nbytes, err));
+    HR__TRY(mark(slab, HR_STAGE_KERNELS, err));
     HR__TRY(launch_stores(slab, t, HR__SLAB_COPIES, err));
     HR__TRY(launch_leaves(slab, t, err));
     HR__TRY(launch_zstd(slab, t, err));
     HR__TRY(launch_stores(slab, t, HR__SLAB_LAYOUTS, err));
     HR__TRY(launch_filters(slab, t, err));
+    HR__TRY(mark(slab, HR_STAGE_STORE, err));
     HR__TRY(launch_stores(slab, t, HR__SLAB_STORES, err));
     return bring_statuses(slab, t, err);
 }
@@ -211,6 +228,9 @@ static void landed(void *user, hr__ring_slot *slot, const hr_error *err) {
     hr__slab *slab = user;
     hr__run *run = slab->run;
     const hr__slab_chunk *chunks = slot->vecs[HR__SLAB_CHUNKS].items;
+    if (err == NULL && slab->is_sent) {
+        hr__stages_landed(run, slab->ring, slot);
+    }
     if (err != NULL) {
         hr__run_fail_ring(run, slab->ring, err);
     } else if (slot->vecs[HR__SLAB_CHUNKS].n > 0) {
@@ -235,15 +255,18 @@ void hr__slab_flush(hr__slab *slab) {
     hr__slab_tables t = {0};
     void *saved = NULL;
     hr_error err = HR_ERROR_INIT;
+    const uint64_t start = hr__clock_ns();
     atomic_fetch_add(&run->nslabs, 1);
     bool entered = d->ops->enter(d, &saved, &err) == HR_OK;
-    if (!entered || send(slab, &t, &err) != HR_OK) {
+    slab->is_sent = entered && send(slab, &t, &err) == HR_OK;
+    if (!slab->is_sent) {
         hr__run_fail_ring(run, ring, &err);
         slot->vecs[HR__SLAB_CHUNKS].n = 0; /* no statuses to look at */
     }
     slab->status_at = t.status;
     slot->past = landed;
     slot->user = slab;
+    (void)hr__stages_lap(&run->stages, HR_STAGE_QUEUE, start);
     hr__ring_give_back(ring, slot);
     if (entered) {
         d->ops->leave(d, saved);

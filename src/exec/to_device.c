@@ -45,7 +45,9 @@ hr_status hr__run_decode_to_ring(hr__run *run, hr__worker *w, const hr__chunk *c
                     .src_nbytes = chunk->nbytes,
                     .dst = hr__slab_reserve(slab, nbytes, &offset),
                     .dst_nbytes = nbytes};
+    const uint64_t start = hr__clock_ns();
     hr_status status = hr__chain_decode(chain, &d, err);
+    (void)hr__stages_lap(&run->stages, HR_STAGE_DECODE, start);
     if (status == HR_OK) {
         atomic_fetch_add(&run->decoded_nbytes, nbytes);
         atomic_fetch_add(&run->ndecoded_cpu, 1);
@@ -62,6 +64,7 @@ static hr_status to_ring(hr__run *run, const hr__chunk *chunk, hr__ring *ring,
     hr__slab *slab = NULL;
     HR__TRY(hr__slab_open(run, ring, (hr__need){.payload = room}, &slab, err));
     hr_status status;
+    const uint64_t start = hr__clock_ns();
     if (bytes == NULL) {
         status = hr__slab_add_fill(slab, chunk, err);
     } else {
@@ -69,6 +72,7 @@ static hr_status to_ring(hr__run *run, const hr__chunk *chunk, hr__ring *ring,
         memcpy(hr__slab_reserve(slab, nbytes, &offset), bytes, nbytes);
         status = hr__slab_add_decoded(slab, chunk, offset, err);
     }
+    (void)hr__stages_lap(&run->stages, HR_STAGE_SCATTER, start);
     hr__slab_close(slab);
     return status;
 }
@@ -322,7 +326,9 @@ void hr__run_range_to_device(hr__run *run, hr__worker *w, hr__object *object,
         hr__run_fail_from(run, range->chunks, &err);
         return;
     }
+    const uint64_t start = hr__clock_ns();
     bool any_left = add_range(run, w, slab, offset, kernels, range);
+    (void)hr__stages_lap(&run->stages, HR_STAGE_QUEUE, start);
     hr__slab_close(slab);
     if (any_left) {
         deliver_left(run, w, kernels, range, ring);

@@ -54,6 +54,14 @@ def test_explain_of_a_device_that_need_not_be_there(cli, folder):
     assert "no kernel decodes bz2" in text and "would refuse 3 chunks" in text
 
 
+def test_stages_of_a_bench(cli, folder):
+    path = write(folder / "packed.zarr", CUBE, chunks=(5, 10, 7), compressors=zarr.codecs.GzipCodec())
+    stages = json.loads(succeed(cli("bench", path, "-n", "1", "--json")))["stages"]
+    assert 0 < stages["seconds"]["decode"] and stages["seconds"]["copy"] == 0
+    assert stages["bound"] in stages["shares"] and stages["shares"][stages["bound"]] > 0
+    assert b"; bound by " in succeed(cli("bench", path, "-n", "1"))
+
+
 def test_explained_before_it_is_read(hr, a):
     plan = hr.explain([(a, np.s_[0:3]), (a, np.s_[2, 0]), a])
     assert (plan.nrequests, plan.nchunks, plan.nuses, plan.nobjects) == (3, 9, 13, 9)

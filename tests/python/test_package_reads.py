@@ -55,6 +55,10 @@ def test_each_chunk_of_a_batch_is_read_once(a):
     future = hr.read_batch([(a, ...), (a, np.s_[0:3, 0:2]), a])
     future.result()
     assert future.stats()["nchunks"] == 9 and future.stats()["nreads"] == 9
+    stages = future.stages()
+    assert stages["read"].seconds > 0 and stages["copy"].seconds == 0
+    assert stages.bound in {stage.name for stage in stages.stages} and stages.nthreads >= 1
+    assert f"bound by {stages.bound}" in repr(stages)
 
 
 def test_types_are_converted_when_asked(a):

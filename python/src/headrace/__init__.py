@@ -25,6 +25,7 @@ from ._future import Future
 from ._node import Array, Group, MemoryStore, open
 from ._read import Packed, read_batch
 from ._select import blocks, mask, oindex, vindex
+from ._stages import Stage, Stages
 from ._tensor import Tensor
 
 __version__ = _version()
@@ -33,7 +34,7 @@ __all__ = [
     "DTypeError", "DataError", "DeviceError", "Error", "Explanation", "ForkedError", "Future", "Group",
     "MemoryStore", "MetadataError", "MissingChunkError", "NotFoundError", "Packed", "Packing",
     "PlannedChain", "PlannedCodec",
-    "SelectionError", "ShapeError", "StoreError", "StrictError", "Tensor", "TimedOutError",
+    "SelectionError", "ShapeError", "Stage", "Stages", "StoreError", "StrictError", "Tensor", "TimedOutError",
     "TooLargeError", "UnsupportedError", "__version__", "blocks", "codecs", "config",
     "device_info", "explain", "mask", "oindex", "open", "read_batch", "vindex",
 ]

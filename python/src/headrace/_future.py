@@ -7,7 +7,7 @@ import math
 import threading
 from typing import Any, Callable, Generator
 
-from . import _ext
+from . import _ext, _stages
 from ._errors import ArgumentError
 from ._outputs import stream_handle
 
@@ -96,6 +96,10 @@ class Future:
     def stats(self) -> dict[str, int]:
         """Counts so far: chunks, reads, bytes, and where chunks were decoded."""
         return self._batch.stats()
+
+    def stages(self) -> _stages.Stages:
+        """Times so far: what threads and devices did, and which stage sets the time."""
+        return _stages.from_ext(self._batch.stages())
 
     def _wait_with_progress(self, ns: int, progress: Progress) -> None:
         while not self.done():
