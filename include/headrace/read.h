@@ -101,11 +101,23 @@ typedef struct hr_request {
 
 #define HR_REQUEST_INIT ((hr_request){.struct_size = sizeof(hr_request)})
 
+/* What follows from a chunk that fails. In each case its requests report the first error
+ * of theirs. */
+typedef enum hr_on_error {
+    HR_ON_ERROR_DELIVER = 0, /* the other chunks are delivered; its own elements have no
+                                defined value */
+    HR_ON_ERROR_FILL = 1, /* likewise, but its elements get the array's fill value; on a
+                             device by the time that the batch is done, if the device
+                             itself has not failed */
+    HR_ON_ERROR_STOP = 2  /* the batch is cancelled; hr_batch_wait gives this error */
+} hr_on_error;
+
 typedef struct hr_read_options {
     uint32_t struct_size;
     int32_t strict; /* 1: an absent chunk is HR_ERR_MISSING_CHUNK, not fill; a chunk for a
                        device that only the host can decode is HR_ERR_STRICT */
     int32_t skip_checksums; /* 1: do not verify crc32c, fletcher32, adler32, … */
+    hr_on_error on_error;
 } hr_read_options;
 
 #define HR_READ_OPTIONS_INIT ((hr_read_options){.struct_size = sizeof(hr_read_options)})
@@ -121,9 +133,9 @@ typedef struct hr_batch hr_batch;
  * `stream` is a CUstream for CUDA destinations: the reads are ordered after what it
  * holds now. NULL is the legacy default stream. It is ignored for host destinations.
  *
- * A chunk that fails does not disturb the others: its request reports the first such
- * error, and the elements of that chunk have no defined value in its destination.
- * Caller owns *out. Any thread, also many at once on one context. */
+ * A chunk that fails does not disturb the others, but for what options->on_error says:
+ * its request reports the first such error. Caller owns *out. Any thread, also many at
+ * once on one context. */
 HR_API HR_NODISCARD hr_status hr_read_submit(hr_context *context,
                                              const hr_request *requests, size_t n,
                                              void *stream, const hr_read_options *options,
@@ -153,8 +165,22 @@ HR_API int hr_batch_poll(hr_batch *batch);
  * callback, HR_ERR_FORKED in a forked child. Any thread. */
 HR_API HR_NODISCARD hr_status hr_batch_on_done(hr_batch *batch, void (*fn)(void *user),
                                                void *user, hr_error *err);
+/* A descriptor that becomes readable when the batch is done, for poll, epoll and event
+ * loops, and stays so. It is the batch's: it lives until the last hr_batch_unref, and may
+ * be neither read nor closed. The same at every call. Errors: HR_ERR_IO (no descriptors
+ * left), HR_ERR_FORKED. Any thread. */
+HR_API HR_NODISCARD hr_status hr_batch_get_fd(hr_batch *batch, int *out, hr_error *err);
+/* How many of its nchunks chunks the batch has done with: delivered, filled, failed or
+ * dropped; a chunk for a device counts once it is collected for it. As many as there are
+ * when the batch is done. Costs two loads. Any thread, also in a forked child. */
+HR_API void hr_batch_get_progress(const hr_batch *batch, uint64_t *ndone,
+                                  uint64_t *nchunks);
 /* Stop early: chunks not yet begun are dropped; those requests get HR_ERR_CANCELLED.
- * Returns at once; wait for the batch before touching the destinations. */
+ * Returns at once; once a wait says that the batch is done, nothing is written any more.
+ *
+ * What has begun is not torn off: a read of a file ends within 8 MiB and a chunk of Blosc
+ * or of zstd within a block or a few MiB, other codecs finish their chunk (of 64 MiB:
+ * some 0.1 s), another store its read, and a device the slabs that it has. */
 HR_API void hr_batch_cancel(hr_batch *batch);
 /* Status (and error) of request i once the batch is done; HR_ERR_TIMEOUT before,
  * HR_ERR_FORKED in a forked child. */

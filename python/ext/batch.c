@@ -2,8 +2,6 @@
 #include "ext.h"
 
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #define SMALL_NBYTES (INT64_C(8) << 20)
 #define SLICE_NS (INT64_C(50) * 1000000) /* between looks for signals */
@@ -139,7 +137,6 @@ static ext_batch *submit(ext_state *state, hr_context *context, PyObject *list,
     if (self == NULL) {
         return NULL;
     }
-    self->fd = -1;
     self->nrequests = n;
     self->is_small = total_nbytes(requests, n) <= SMALL_NBYTES;
     self->keep = Py_NewRef(list);
@@ -179,10 +176,7 @@ static void batch_dealloc(PyObject *object) {
     ext_batch *self = (ext_batch *)object;
     Py_BEGIN_ALLOW_THREADS hr_batch_unref(
         self->batch); /* cancels and waits: the memory is let go after */
-    Py_END_ALLOW_THREADS if (self->fd >= 0) {
-        (void)close(self->fd);
-    }
-    Py_XDECREF(self->keep);
+    Py_END_ALLOW_THREADS Py_XDECREF(self->keep);
     ext_delete(self);
 }
 
@@ -273,29 +267,21 @@ static PyObject *batch_stages(PyObject *object, PyObject *args) {
                : ext_raise(self->state, &err);
 }
 
-/* From a thread of the pool, without the GIL. */
-static void signal_fd(void *user) {
-    const ext_batch *self = user;
-    (void)eventfd_write(self->fd, 1);
+static PyObject *batch_progress(PyObject *object, PyObject *args) {
+    (void)args;
+    uint64_t ndone, nchunks;
+    hr_batch_get_progress(((ext_batch *)object)->batch, &ndone, &nchunks);
+    return Py_BuildValue("KK", (unsigned long long)ndone, (unsigned long long)nchunks);
 }
 
 static PyObject *batch_fileno(PyObject *object, PyObject *args) {
     (void)args;
     ext_batch *self = (ext_batch *)object;
-    if (self->fd >= 0) {
-        return PyLong_FromLong(self->fd);
-    }
-    self->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (self->fd < 0) {
-        return PyErr_SetFromErrno(PyExc_OSError);
-    }
     hr_error err = HR_ERROR_INIT;
-    if (hr_batch_on_done(self->batch, signal_fd, self, &err) != HR_OK) {
-        (void)close(self->fd);
-        self->fd = -1;
-        return ext_raise(self->state, &err);
-    }
-    return PyLong_FromLong(self->fd);
+    int fd;
+    return hr_batch_get_fd(self->batch, &fd, &err) == HR_OK
+               ? PyLong_FromLong(fd)
+               : ext_raise(self->state, &err);
 }
 
 /* The elements of a tensor of variable-length ones, copied out of the batch. */
@@ -335,6 +321,7 @@ static PyMethodDef batch_methods[] = {
     {"poll", batch_poll, METH_NOARGS, "poll() -> bool: done?"},
     {"cancel", batch_cancel, METH_NOARGS, "cancel(): drop what has not begun"},
     {"error", batch_error, METH_VARARGS, "error(i) -> exception of request i, or None"},
+    {"progress", batch_progress, METH_NOARGS, "progress() -> (chunks done with, of all)"},
     {"stats", batch_stats, METH_NOARGS, "stats() -> dict"},
     {"stages", batch_stages, METH_NOARGS, "stages() -> dict"},
     {"fileno", batch_fileno, METH_NOARGS, "fileno() -> int: readable once it is done"},

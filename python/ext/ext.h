@@ -85,7 +85,6 @@ typedef struct ext_batch {
     PyObject *keep; /* the requests: nodes, tensors */
     Py_ssize_t nrequests;
     bool is_small; /* waiting for it takes no time worth looking for signals */
-    int fd;        /* eventfd, −1 before fileno() */
 } ext_batch;
 
 /* convert.c: raise what an hr_error says. Always NULL. */

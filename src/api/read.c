@@ -89,6 +89,9 @@ hr_status hr_read_submit(hr_context *context, const hr_request *requests, size_t
     }
     hr_read_options o = HR_READ_OPTIONS_INIT;
     HR__TRY(hr__options_read(&o, sizeof o, options, "hr_read_options", err));
+    if (o.on_error < HR_ON_ERROR_DELIVER || o.on_error > HR_ON_ERROR_STOP) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "on_error is %d", (int)o.on_error);
+    }
     hr_batch *b = hr__calloc(&context->allocator, sizeof *b);
     if (b == NULL) {
         return hr__fail_memory(err, sizeof *b);
@@ -99,6 +102,7 @@ hr_status hr_read_submit(hr_context *context, const hr_request *requests, size_t
     b->run.stages.begun_ns = hr__clock_ns();
     b->run.strict = o.strict != 0;
     b->run.skip_checksums = o.skip_checksums != 0;
+    b->run.on_error = o.on_error;
     hr__arena_init(&b->run.arena, &context->allocator);
     hr_status status = prepare(b, requests, n, err);
     (void)hr__stages_lap(&b->run.stages, HR_STAGE_PLAN, b->run.stages.begun_ns);
@@ -145,6 +149,21 @@ hr_status hr_batch_on_done(hr_batch *batch, void (*fn)(void *user), void *user,
         return hr__fail(err, HR_ERR_FORKED, "the batch belongs to the parent process");
     }
     return hr__run_on_done(&batch->run, fn, user, err);
+}
+
+hr_status hr_batch_get_fd(hr_batch *batch, int *out, hr_error *err) {
+    if (batch == NULL || out == NULL) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "batch or out is NULL");
+    }
+    if (is_forked(batch)) {
+        return hr__fail(err, HR_ERR_FORKED, "the batch belongs to the parent process");
+    }
+    return hr__run_fd(&batch->run, out, err);
+}
+
+void hr_batch_get_progress(const hr_batch *batch, uint64_t *ndone, uint64_t *nchunks) {
+    *ndone = atomic_load(&batch->run.ndone);
+    *nchunks = batch->run.plan.nchunks;
 }
 
 void hr_batch_cancel(hr_batch *batch) {

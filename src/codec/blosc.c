@@ -79,6 +79,7 @@ static hr_status decode_blocks(const hr__blosc_frame *f, hr__decode *d, hr_error
     for (uint32_t i = 0; i < f->nblocks; i++) {
         hr__blosc_block block;
         uint8_t *dst = d->dst + (size_t)i * f->blocksize;
+        HR__TRY(hr__decode_check(d, err));
         HR__TRY(hr__blosc_block_at(f, d->src, i, &unclaimed, &block, err));
         HR__TRY(decode_block(f, &block, d, scratch, dst, err));
     }

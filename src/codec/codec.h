@@ -6,6 +6,7 @@
 #ifndef HR_CODEC_CODEC_H
 #define HR_CODEC_CODEC_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -97,6 +98,7 @@ typedef struct hr__decode {
     hr__worker *worker;    /* per-thread contexts and scratch */
     struct hr__heap *heap; /* for elements of VLEN kinds; NULL elsewhere */
     bool skip_checksums;
+    const atomic_bool *cancelled; /* NULL: nobody cancels */
     const uint8_t *src;
     size_t src_nbytes;
     uint8_t *dst;

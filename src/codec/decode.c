@@ -5,6 +5,13 @@
 
 #include "core/checked.h"
 
+hr_status hr__decode_check(const hr__decode *d, hr_error *err) {
+    return d->cancelled != NULL &&
+                   atomic_load_explicit(d->cancelled, memory_order_relaxed)
+               ? hr__fail(err, HR_ERR_CANCELLED, "the batch was cancelled")
+               : HR_OK;
+}
+
 hr_status hr__decode_view(const hr__codec *codec, hr__decode *d, hr_error *err) {
     (void)codec;
     (void)err;

@@ -13,6 +13,9 @@ hr_status hr__snappy_decode(hr__decode *d, hr_error *err);
 hr_status hr__zlib_decode(hr__decode *d, hr_error *err); /* ignores what follows */
 hr_status hr__blosclz_decode(hr__decode *d, hr_error *err);
 
+/* Between the parts of a long decode: HR_ERR_CANCELLED once nobody wants it any more. */
+hr_status hr__decode_check(const hr__decode *d, hr_error *err);
+
 /* decode of a codec that leaves the bytes as they are: out is src. */
 hr_status hr__decode_view(const hr__codec *codec, hr__decode *d, hr_error *err);
 

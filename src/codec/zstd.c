@@ -58,17 +58,53 @@ static hr_status open_context(const hr__decode *d, ZSTD_DCtx **context, hr_error
     }
     ZSTD_forceIgnoreChecksum_e check =
         d->skip_checksums ? ZSTD_d_ignoreChecksum : ZSTD_d_validateChecksum;
-    (void)ZSTD_DCtx_reset(*context, ZSTD_reset_session_only);
+    (void)ZSTD_DCtx_reset(*context, ZSTD_reset_session_and_parameters);
     (void)ZSTD_DCtx_setParameter(*context, ZSTD_d_forceIgnoreChecksum, (int)check);
+    return HR_OK;
+}
+
+/* So much of src at a time where there is more than LARGE_NBYTES: a cancelled read shall
+ * end soon. */
+#define SLICE_NBYTES ((size_t)1 << 20)
+#define LARGE_NBYTES ((size_t)8 << 20)
+
+/* Straight to dst, which stays where it is, so that no window is needed. */
+static hr_status decode_slices(hr__decode *d, ZSTD_DCtx *context, size_t *made,
+                               hr_error *err) {
+    ZSTD_inBuffer in = {.src = d->src};
+    ZSTD_outBuffer out = {.dst = d->dst, .size = d->dst_nbytes};
+    size_t more = 0;
+    (void)ZSTD_DCtx_setParameter(context, ZSTD_d_stableOutBuffer, 1);
+    (void)ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, ZSTD_WINDOWLOG_MAX);
+    while (in.pos < d->src_nbytes) {
+        size_t left = d->src_nbytes - in.pos;
+        in.size = in.pos + (left < SLICE_NBYTES ? left : SLICE_NBYTES);
+        size_t before = in.pos;
+        HR__TRY(hr__decode_check(d, err));
+        more = ZSTD_decompressStream(context, &out, &in);
+        if (ZSTD_isError(more)) {
+            *made = more;
+            return HR_OK;
+        }
+        if (in.pos == before) {
+            break;
+        }
+    }
+    *made = more == 0 && in.pos == d->src_nbytes ? out.pos
+                                                 : (size_t)-ZSTD_error_srcSize_wrong;
     return HR_OK;
 }
 
 hr_status hr__zstd_decode(hr__decode *d, hr_error *err) {
     ZSTD_DCtx *context;
+    size_t made;
     HR__TRY(open_context(d, &context, err));
-    /* One pass from src to dst: takes any number of frames and needs no window. */
-    size_t made =
-        ZSTD_decompressDCtx(context, d->dst, d->dst_nbytes, d->src, d->src_nbytes);
+    if (d->src_nbytes > LARGE_NBYTES) {
+        HR__TRY(decode_slices(d, context, &made, err));
+    } else {
+        /* One pass from src to dst: takes any number of frames and needs no window. */
+        made = ZSTD_decompressDCtx(context, d->dst, d->dst_nbytes, d->src, d->src_nbytes);
+    }
     if (ZSTD_isError(made)) {
         return explain(d, made, err);
     }
@@ -110,6 +146,7 @@ static hr_status decode_pieces(const hr__codec *codec, hr__decode *d,
     ZSTD_outBuffer out = {.dst = d->dst, .size = d->dst_nbytes};
     size_t more = 0;
     do {
+        HR__TRY(hr__decode_check(d, err));
         size_t in_before = in.pos;
         size_t out_before = out.pos;
         more = ZSTD_decompressStream(context, &out, &in);

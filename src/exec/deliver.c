@@ -24,16 +24,8 @@ static void fail_missing(hr__run *run, const hr__chunk *chunk, const char *key) 
     hr__run_fail_chunk(run, chunk, &err);
 }
 
-void hr__run_missing(hr__run *run, const hr__chunk *chunk) {
-    const hr__source *source = run->targets[chunk->object->array_id].source;
-    const hr__array *array = source->array;
-    atomic_fetch_add(&run->nmissing, 1);
-    if (run->strict) {
-        char key[HR__KEY_MAX] = "";
-        (void)hr__run_key(source, chunk->object, key, NULL);
-        fail_missing(run, chunk, key);
-        return;
-    }
+hr_status hr__run_fill(hr__run *run, const hr__chunk *chunk, hr_error *err) {
+    const hr__array *array = chunk->object->array;
     const uint64_t start = hr__clock_ns();
     for (const hr__use *u = chunk->uses; u != NULL; u = u->next) {
         hr__target *t = &run->targets[u->request];
@@ -45,8 +37,21 @@ void hr__run_missing(hr__run *run, const hr__chunk *chunk) {
         }
     }
     (void)hr__stages_lap(&run->stages, HR_STAGE_SCATTER, start);
+    return hr__run_to_devices(run, chunk, NULL, 0, err);
+}
+
+void hr__run_missing(hr__run *run, const hr__chunk *chunk) {
+    atomic_fetch_add(&run->nmissing, 1);
+    atomic_fetch_add(&run->ndone, 1);
+    if (run->strict) {
+        const hr__source *source = run->targets[chunk->object->array_id].source;
+        char key[HR__KEY_MAX] = "";
+        (void)hr__run_key(source, chunk->object, key, NULL);
+        fail_missing(run, chunk, key);
+        return;
+    }
     hr_error err = HR_ERROR_INIT;
-    if (hr__run_to_devices(run, chunk, NULL, 0, &err) != HR_OK) {
+    if (hr__run_fill(run, chunk, &err) != HR_OK) {
         hr__run_report(run, chunk, &err);
     }
 }
@@ -104,6 +109,7 @@ hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
     hr__decode d = {.worker = w,
                     .heap = run->heap,
                     .skip_checksums = run->skip_checksums,
+                    .cancelled = &run->cancelled,
                     .src = src,
                     .src_nbytes = chunk->nbytes,
                     .dst = direct_destination(run, chunk, from),
@@ -138,7 +144,17 @@ hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
 hr_status hr__run_read(hr__run *run, hr__object *object, uint64_t offset, uint64_t nbytes,
                        void *dst, hr_error *err) {
     const uint64_t start = hr__clock_ns();
-    hr_status status = hr__object_read(object, offset, nbytes, dst, err);
+    const uint64_t most = object->piece_nbytes > 0 ? object->piece_nbytes : nbytes;
+    uint64_t done = 0;
+    hr_status status = HR_OK;
+    do {
+        uint64_t n = nbytes - done < most ? nbytes - done : most;
+        status =
+            done > 0 && atomic_load(&run->cancelled)
+                ? hr__run_fail_cancelled(run, err)
+                : hr__object_read(object, offset + done, n, (uint8_t *)dst + done, err);
+        done += n;
+    } while (status == HR_OK && done < nbytes);
     (void)hr__stages_lap(&run->stages, HR_STAGE_READ, start);
     return status;
 }
@@ -222,9 +238,7 @@ static hr__ring *only_ring_of_range(const hr__run *run, const hr__range *range) 
 void hr__run_range(hr__run *run, hr__worker *w, const hr__object_plan *plan,
                    hr__object *object, const hr__range *range) {
     if (atomic_load(&run->cancelled)) {
-        hr_error err = HR_ERROR_INIT;
-        (void)hr__fail(&err, HR_ERR_CANCELLED, "the batch was cancelled");
-        hr__run_fail_from(run, range->chunks, &err);
+        hr__run_drop(run, range->chunks);
         return;
     }
     atomic_fetch_add(&run->nreads, 1);
@@ -239,5 +253,8 @@ void hr__run_range(hr__run *run, hr__worker *w, const hr__object_plan *plan,
         hr__run_range_to_device(run, w, object, &kernels, range, ring);
     } else {
         range_to_host(run, w, plan, object, range);
+    }
+    for (const hr__chunk *c = range->chunks; c != NULL; c = c->next) {
+        atomic_fetch_add(&run->ndone, 1);
     }
 }

@@ -30,6 +30,7 @@ hr_status hr__run_key(const hr__source *source, const hr__object_plan *plan, cha
 static void fail_object(hr__run *run, const hr__object_plan *plan, const hr_error *err) {
     for (const hr__chunk *c = plan->chunks; c != NULL; c = c->next) {
         hr__run_fail_chunk(run, c, err);
+        atomic_fetch_add(&run->ndone, 1);
     }
 }
 
@@ -107,6 +108,9 @@ static hr_status step_placed(walker *k, int32_t l, const hr__chunk *chunk, uint6
 
 static hr_status resolve(walker *k, hr__chunk *chunk, hr_error *err) {
     const hr__array *a = k->array;
+    if (atomic_load(&k->run->cancelled)) {
+        return hr__run_fail_cancelled(k->run, err);
+    }
     hr__extent at = {.offset = 0, .nbytes = k->object->nbytes};
     bool missing = false;
     for (int32_t l = 0; l < a->nlevels && !missing; l++) {
@@ -152,6 +156,7 @@ static uint64_t resolve_all(walker *k, const hr__object_plan *plan, const hr__so
         if (resolve(k, c, &err) != HR_OK) {
             hr__error_add_place(&err, s->url, key, 0);
             hr__run_fail_chunk(k->run, c, &err);
+            atomic_fetch_add(&k->run->ndone, 1);
         } else if (!c->is_missing) {
             chunks[n++] = c;
         }
@@ -231,6 +236,7 @@ static void run_levels(hr__run *run, hr__worker *w, const hr__object_plan *plan,
         (void)hr__fail(&err, status, "byte ranges of the chunks do not fit in 64 bits");
         hr__error_add_place(&err, source->url, key, 0);
         hr__run_fail_chunk(run, chunks[i], &err);
+        atomic_fetch_add(&run->ndone, 1);
     }
     atomic_store(&o->pending, o->nranges);
     if (o->nranges > 1) {
@@ -265,13 +271,7 @@ void hr__run_object(hr__run *run, hr__worker *w, const hr__object_plan *plan) {
     hr_error err = HR_ERROR_INIT;
     char key[HR__KEY_MAX];
     hr__object *object = NULL;
-    hr_status status = HR_OK;
-    if (atomic_load(&run->cancelled)) {
-        status = hr__fail(&err, HR_ERR_CANCELLED, "the batch was cancelled");
-    }
-    if (status == HR_OK) {
-        status = hr__run_key(source, plan, key, &err);
-    }
+    hr_status status = hr__run_key(source, plan, key, &err);
     if (status == HR_OK) {
         const uint64_t start = hr__clock_ns();
         status = hr__store_open(source->store, key, &object, &err);

@@ -112,6 +112,7 @@ hr_status hr__run_deliver_pieces(hr__run *run, hr__worker *w, const hr__chunk *c
     uint64_t count = plane_nbytes < PIECE_NBYTES ? PIECE_NBYTES / plane_nbytes : 1;
     hr__decode d = {.worker = w,
                     .skip_checksums = run->skip_checksums,
+                    .cancelled = &run->cancelled,
                     .src = src,
                     .src_nbytes = chunk->nbytes};
     const hr__sink sink = {.user = &p, .put = put_planes};

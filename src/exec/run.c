@@ -1,10 +1,8 @@
-/* Handing out the work of a run, and waiting for it. SPDX-License-Identifier: Apache-2.0
- */
+/* Handing out the work of a run. SPDX-License-Identifier: Apache-2.0 */
 #include "exec/run.h"
 
-#include <errno.h>
 #include <string.h>
-#include <time.h>
+#include <sys/eventfd.h>
 
 #include "core/checked.h"
 #include "exec/slab.h"
@@ -28,14 +26,8 @@ static bool is_exhausted(const hr__run *run) {
     return run->next_object == NULL && run->ready == NULL && run->nactive == 0;
 }
 
-/* All host work is done: what is still on its way through the devices' streams must
- * arrive before the run counts as done. */
-static void complete(hr__run *run) {
-    hr__slab_flush_all(run);
-    pthread_mutex_lock(&run->lock);
-    atomic_store(&run->queued, true);
-    pthread_cond_broadcast(&run->changed);
-    pthread_mutex_unlock(&run->lock);
+/* Until what is on its way through the devices' streams has arrived. */
+static void drain(hr__run *run) {
     for (uint32_t i = 0; i < run->nstarts; i++) {
         hr__ring *ring = run->starts[i].ring;
         hr_error err = HR_ERROR_INIT;
@@ -47,9 +39,36 @@ static void complete(hr__run *run) {
             hr__run_fail_ring(run, ring, &err);
         }
     }
+}
+
+/* Chunks that failed get the fill value last, when nothing else writes. */
+static void fill_failed(hr__run *run) {
+    const hr__chunk *const *chunks = run->failed.items;
+    for (size_t i = 0; i < run->failed.n; i++) {
+        (void)hr__run_fill(run, chunks[i], NULL); /* the requests have their errors */
+    }
+    if (run->failed.n > 0) {
+        hr__slab_flush_all(run);
+        drain(run);
+    }
+}
+
+/* All host work is done: what the devices have still to do must be done before the run
+ * counts as done. */
+static void complete(hr__run *run) {
+    hr__slab_flush_all(run);
+    pthread_mutex_lock(&run->lock);
+    atomic_store(&run->queued, true);
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->lock);
+    drain(run);
+    fill_failed(run);
     atomic_store(&run->stages.ended_ns, hr__clock_ns());
     pthread_mutex_lock(&run->lock);
     atomic_store(&run->done, true);
+    if (run->done_fd >= 0) {
+        (void)eventfd_write(run->done_fd, 1);
+    }
     void (*on_done)(void *user) = run->on_done;
     void *user = run->on_done_user;
     pthread_cond_broadcast(&run->changed);
@@ -59,50 +78,69 @@ static void complete(hr__run *run) {
     }
 }
 
-/* One piece of work: a range if there is one, so that few objects are open at a time,
- * else the next object. */
-static bool run_piece(hr__job *job, void *worker) {
-    if (worker == NULL) { /* no memory for a pooled state: one for this piece */
-        hr__worker own;
-        hr__worker_init(&own, &((hr__run *)job)->context->allocator);
-        bool more = run_piece(job, &own);
-        hr__worker_free(&own);
-        return more;
-    }
-    hr__run *run = (hr__run *)job;
-    hr__opened *opened = NULL;
-    const hr__range *range = NULL;
-    const hr__object_plan *object = NULL;
+/* What a thread does next. Nothing of it set, while others are active: flush. */
+typedef struct piece {
+    hr__opened *opened; /* and one of its ranges */
+    const hr__range *range;
+    const hr__object_plan *object;
+    bool drops; /* the object, and all behind it */
+} piece;
+
+/* A range if there is one, so that few objects are open at a time, else the next object.
+ * Who leaves a run leaves no slab open behind: another run may wait for its slot. (With
+ * nobody active the run is being completed: that flushes too.) */
+static bool take_piece(hr__run *run, piece *p) {
+    *p = (piece){0};
     pthread_mutex_lock(&run->lock);
     if (run->ready != NULL) {
-        opened = run->ready;
-        range = &opened->ranges[opened->next_range++];
+        hr__opened *opened = run->ready;
+        p->opened = opened;
+        p->range = &opened->ranges[opened->next_range++];
         if (opened->next_range == opened->nranges) {
             run->ready = opened->next;
         }
     } else if (run->next_object != NULL) {
-        object = run->next_object;
-        run->next_object = object->next;
+        p->object = run->next_object;
+        p->drops = atomic_load(&run->cancelled);
+        run->next_object = p->drops ? NULL : p->object->next;
     }
-    /* Who leaves a run leaves no slab open behind: another run may wait for its slot.
-     * (With nobody active the run is being completed: that flushes too.) */
-    bool leaving = run->slabs != NULL && run->nactive > 0;
-    bool found = range != NULL || object != NULL || leaving;
+    bool found =
+        p->range != NULL || p->object != NULL || (run->slabs != NULL && run->nactive > 0);
     run->nactive += found;
     pthread_mutex_unlock(&run->lock);
-    if (!found) {
+    return found;
+}
+
+static void do_piece(hr__run *run, hr__worker *w, const piece *p) {
+    if (p->range != NULL) {
+        hr__run_range(run, w, p->opened->plan, p->opened->object, p->range);
+        if (atomic_fetch_sub(&p->opened->pending, 1) == 1) {
+            hr__opened_free(run, p->opened);
+        }
+    } else if (p->object == NULL) {
+        hr__slab_flush_all(run);
+    } else if (!p->drops) {
+        hr__run_object(run, w, p->object);
+    }
+    for (const hr__object_plan *o = p->object; p->drops && o != NULL; o = o->next) {
+        hr__run_drop(run, o->chunks);
+    }
+}
+
+static bool run_piece(hr__job *job, void *worker) {
+    hr__run *run = (hr__run *)job;
+    piece p;
+    if (worker == NULL) { /* no memory for a pooled state: one for this piece */
+        hr__worker own;
+        hr__worker_init(&own, &run->context->allocator);
+        bool more = run_piece(job, &own);
+        hr__worker_free(&own);
+        return more;
+    }
+    if (!take_piece(run, &p)) {
         return false;
     }
-    if (range == NULL && object == NULL) {
-        hr__slab_flush_all(run);
-    } else if (range != NULL) {
-        hr__run_range(run, worker, opened->plan, opened->object, range);
-        if (atomic_fetch_sub(&opened->pending, 1) == 1) {
-            hr__opened_free(run, opened);
-        }
-    } else {
-        hr__run_object(run, worker, object);
-    }
+    do_piece(run, worker, &p);
     pthread_mutex_lock(&run->lock);
     run->nactive--;
     bool last = is_exhausted(run);
@@ -123,10 +161,28 @@ void hr__run_push(hr__run *run, hr__opened *opened) {
 }
 
 static void fail_target(hr__run *run, hr__target *t, const hr_error *err) {
+    if (atomic_load(&t->status) != HR_OK) {
+        return; /* the first failure counts */
+    }
     pthread_mutex_lock(&run->lock);
     if (atomic_load(&t->status) == HR_OK) {
         t->error = *err;
         atomic_store(&t->status, err->status);
+        if (run->on_error == HR_ON_ERROR_STOP && !atomic_load(&run->cancelled)) {
+            run->stopped_by = t;
+            atomic_store(&run->cancelled, true);
+        }
+    }
+    pthread_mutex_unlock(&run->lock);
+}
+
+/* For fill_failed(). Without memory for the list its elements stay as they are. */
+static void note_failed(hr__run *run, const hr__chunk *chunk) {
+    pthread_mutex_lock(&run->lock);
+    const hr__chunk **place =
+        hr__vec_push(&run->context->allocator, &run->failed, sizeof *place);
+    if (place != NULL) {
+        *place = chunk;
     }
     pthread_mutex_unlock(&run->lock);
 }
@@ -134,6 +190,28 @@ static void fail_target(hr__run *run, hr__target *t, const hr_error *err) {
 void hr__run_fail_chunk(hr__run *run, const hr__chunk *chunk, const hr_error *err) {
     for (const hr__use *u = chunk->uses; u != NULL; u = u->next) {
         fail_target(run, &run->targets[u->request], err);
+    }
+    if (run->on_error == HR_ON_ERROR_FILL && err->status != HR_ERR_CANCELLED) {
+        note_failed(run, chunk);
+    }
+}
+
+hr_status hr__run_fail_cancelled(hr__run *run, hr_error *err) {
+    pthread_mutex_lock(&run->lock);
+    const hr__target *by = run->stopped_by;
+    pthread_mutex_unlock(&run->lock);
+    return by == NULL ? hr__fail(err, HR_ERR_CANCELLED, "the batch was cancelled")
+                      : hr__fail(err, HR_ERR_CANCELLED,
+                                 "the batch was stopped by the failure of request %td",
+                                 by - run->targets);
+}
+
+void hr__run_drop(hr__run *run, const hr__chunk *chunk) {
+    hr_error err = HR_ERROR_INIT;
+    (void)hr__run_fail_cancelled(run, &err);
+    for (; chunk != NULL; chunk = chunk->next) {
+        hr__run_fail_chunk(run, chunk, &err);
+        atomic_fetch_add(&run->ndone, 1);
     }
 }
 
@@ -183,7 +261,7 @@ static hr_status record_starts(hr__run *run, void *stream, hr_error *err) {
     return HR_OK;
 }
 
-static void destroy_starts(hr__run *run) {
+void hr__run_destroy_starts(hr__run *run) {
     for (uint32_t i = 0; i < run->nstarts; i++) {
         hr__device *d = run->starts[i].ring->device;
         void *saved = NULL;
@@ -226,7 +304,7 @@ static uint32_t threads_wanted(const hr__plan *plan) {
 hr_status hr__run_start(hr__run *run, void *stream, hr_error *err) {
     hr_status status = record_starts(run, stream, err);
     if (status != HR_OK) {
-        destroy_starts(run);
+        hr__run_destroy_starts(run);
         return status;
     }
     pthread_condattr_t attr;
@@ -236,6 +314,7 @@ hr_status hr__run_start(hr__run *run, void *stream, hr_error *err) {
     pthread_condattr_destroy(&attr);
     pthread_mutex_init(&run->lock, NULL);
     run->generation = hr__fork_generation();
+    run->done_fd = -1;
     run->job.run = run_piece;
     run->job.wanted = threads_wanted(&run->plan);
     run->slab_nbytes = run->nstarts > 0 ? slab_size(run) : 0;
@@ -251,118 +330,4 @@ hr_status hr__run_start(hr__run *run, void *stream, hr_error *err) {
         hr__pool_help(run->context->pool, &run->job); /* or polling would never end */
     }
     return HR_OK;
-}
-
-static struct timespec deadline_after(int64_t timeout_ns) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += timeout_ns / 1000000000;
-    t.tv_nsec += timeout_ns % 1000000000;
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_sec++;
-        t.tv_nsec -= 1000000000;
-    }
-    return t;
-}
-
-/* Sleep until done or, without a deadline, until there is work to help with; false once
- * the time is up. */
-static bool sleep_for_change(hr__run *run, int64_t timeout_ns,
-                             const struct timespec *deadline) {
-    int rc = 0;
-    bool helps = timeout_ns < 0;
-    pthread_mutex_lock(&run->lock);
-    while (rc != ETIMEDOUT && !atomic_load(&run->done) &&
-           !(helps && (run->ready != NULL || run->next_object != NULL))) {
-        rc = helps ? pthread_cond_wait(&run->changed, &run->lock)
-                   : pthread_cond_timedwait(&run->changed, &run->lock, deadline);
-    }
-    pthread_mutex_unlock(&run->lock);
-    return rc != ETIMEDOUT;
-}
-
-hr_status hr__run_wait(hr__run *run, int64_t timeout_ns, hr_error *err) {
-    if (run->generation != hr__fork_generation()) {
-        return hr__fail(err, HR_ERR_FORKED, "the batch belongs to the parent process");
-    }
-    struct timespec deadline = {0};
-    if (timeout_ns >= 0) {
-        deadline = deadline_after(timeout_ns);
-    }
-    while (!atomic_load(&run->done)) {
-        if (timeout_ns < 0) { /* a piece may take long: help only without a deadline */
-            atomic_store(&run->stages.is_helped, true);
-            hr__pool_help(run->context->pool, &run->job);
-        }
-        if (!atomic_load(&run->done) && !sleep_for_change(run, timeout_ns, &deadline)) {
-            return hr__fail(err, HR_ERR_TIMEOUT, "the batch is not done yet");
-        }
-    }
-    for (size_t i = 0; i < run->ntargets; i++) {
-        hr_status status = (hr_status)atomic_load(&run->targets[i].status);
-        if (status != HR_OK) {
-            hr__error_copy(err, &run->targets[i].error);
-            return status;
-        }
-    }
-    return HR_OK;
-}
-
-hr_status hr__run_on_done(hr__run *run, void (*fn)(void *user), void *user,
-                          hr_error *err) {
-    pthread_mutex_lock(&run->lock);
-    bool is_second = run->on_done != NULL;
-    if (!is_second) {
-        run->on_done = fn;
-        run->on_done_user = user;
-    }
-    bool done = atomic_load(&run->done); /* set under the lock, or before the run began */
-    pthread_mutex_unlock(&run->lock);
-    if (is_second) {
-        return hr__fail(err, HR_ERR_ARGUMENT, "the batch has a callback already");
-    }
-    if (done) {
-        fn(user);
-    }
-    return HR_OK;
-}
-
-/* Not helping: who does the last piece waits for the devices. */
-static void wait_until_queued(hr__run *run) {
-    pthread_mutex_lock(&run->lock);
-    while (!atomic_load(&run->queued) && !atomic_load(&run->done)) {
-        pthread_cond_wait(&run->changed, &run->lock);
-    }
-    pthread_mutex_unlock(&run->lock);
-}
-
-hr_status hr__run_wait_on_stream(hr__run *run, void *stream, hr_error *err) {
-    if (run->generation != hr__fork_generation()) {
-        return hr__fail(err, HR_ERR_FORKED, "the batch belongs to the parent process");
-    }
-    wait_until_queued(run);
-    for (uint32_t i = 0; i < run->nstarts && !atomic_load(&run->done); i++) {
-        hr__device *d = run->starts[i].ring->device;
-        void *saved = NULL;
-        HR__TRY(d->ops->enter(d, &saved, err));
-        hr_status status = hr__ring_order(run->starts[i].ring, stream, err);
-        d->ops->leave(d, saved);
-        HR__TRY(status);
-    }
-    return HR_OK;
-}
-
-void hr__run_cancel(hr__run *run) {
-    atomic_store(&run->cancelled, true);
-}
-
-void hr__run_finish(hr__run *run) {
-    if (run->generation == hr__fork_generation()) {
-        hr__run_cancel(run);
-        (void)hr__run_wait(run, -1, NULL);
-        hr__pool_retire(run->context->pool, &run->job);
-        destroy_starts(run);
-        pthread_cond_destroy(&run->changed);
-        pthread_mutex_destroy(&run->lock);
-    }
 }

@@ -2,9 +2,10 @@
  *
  * A run is a job of the pool. Its pieces of work are, first, its objects (open, read the
  * indexes that lie on the way, work out the byte ranges), then the ranges of objects
- * that have more than one (read, decode, deliver). run.c hands the pieces out, object.c
- * does the first kind, deliver.c the second, pieces.c decodes large chunks plane by
- * plane, to_device.c and the slabs bring chunks to devices. */
+ * that have more than one (read, decode, deliver). run.c hands the pieces out, wait.c has
+ * who waits for them, object.c does the first kind, deliver.c the second, pieces.c
+ * decodes large chunks plane by plane, to_device.c and the slabs bring chunks to devices.
+ */
 #ifndef HR_EXEC_RUN_H
 #define HR_EXEC_RUN_H
 
@@ -15,6 +16,7 @@
 
 #include "codec/leaves.h"
 #include "core/pool.h"
+#include "core/vec.h"
 #include "exec/context.h"
 #include "exec/source.h"
 #include "exec/stages.h"
@@ -53,6 +55,7 @@ typedef struct hr__run {
     hr__job job; /* first: the pool gives it back */
     hr_context *context;
     bool strict, skip_checksums;
+    hr_on_error on_error;
     hr__arena arena; /* plan and targets */
     hr__plan plan;
     hr__target *targets;
@@ -70,38 +73,51 @@ typedef struct hr__run {
     struct hr__slab *slabs;              /* open ones that nobody holds */
     uint64_t slab_nbytes;                /* full from here on */
     atomic_bool cancelled, queued, done; /* queued: only devices have still to work */
-    void (*on_done)(void *user);         /* guarded by the lock, like its user */
+    void (*on_done)(void *user);         /* guarded by the lock, like what follows */
     void *on_done_user;
+    int done_fd;                  /* eventfd; −1: nobody has asked for it */
+    const hr__target *stopped_by; /* whose failure cancelled it; NULL: the caller */
+    hr__vec failed;               /* chunks that shall get the fill value, as pointers */
 
+    atomic_uint_fast64_t ndone; /* chunks that the host has done with */
     atomic_uint_fast64_t nmissing, nreads, read_nbytes, decoded_nbytes, copied_nbytes;
     atomic_uint_fast64_t ndecoded_cpu, ndecoded_device, ndecoded_nvcomp;
     atomic_uint_fast64_t nslabs, wait_ns; /* time of all threads together */
     hr__stages stages;
 } hr__run;
 
-/* run.c */
-/* Per-thread state, for the pool's hooks; `user` is the context's allocator. */
+/* run.c: per-thread state, for the pool's hooks; `user` is the context's allocator. */
 void *hr__run_worker_create(void *user);
 void hr__run_worker_destroy(void *user, void *worker);
 /* Starts a run whose plan and targets are filled in. */
 hr_status hr__run_start(hr__run *run, void *stream, hr_error *err);
-hr_status hr__run_wait(hr__run *run, int64_t timeout_ns, hr_error *err);
-/* Call fn once the run is done, or now. HR_ERR_ARGUMENT for a second one. */
-hr_status hr__run_on_done(hr__run *run, void (*fn)(void *user), void *user,
-                          hr_error *err);
-/* Wait for the host's part, then have a stream wait for the devices'. */
-hr_status hr__run_wait_on_stream(hr__run *run, void *stream, hr_error *err);
-void hr__run_cancel(hr__run *run);
-/* Cancel, wait, take the run out of the pool. The arena and the heap are the caller's. */
-void hr__run_finish(hr__run *run);
 /* Hand out the ranges of an object. */
 void hr__run_push(hr__run *run, hr__opened *opened);
 /* Record a failure for all requests that use the chunk. */
 void hr__run_fail_chunk(hr__run *run, const hr__chunk *chunk, const hr_error *err);
 /* The same, after adding to the error where the chunk is. */
 void hr__run_report(hr__run *run, const hr__chunk *chunk, hr_error *err);
+/* Why a cancelled run does not go on: HR_ERR_CANCELLED. */
+hr_status hr__run_fail_cancelled(hr__run *run, hr_error *err);
+/* The chunk and those behind it are not looked at, since the run is cancelled. */
+void hr__run_drop(hr__run *run, const hr__chunk *chunk);
 /* Record a failure for all requests with a destination on this device. */
 void hr__run_fail_ring(hr__run *run, const hr__ring *ring, const hr_error *err);
+/* Once nobody is inside the run, and for one that did not start. */
+void hr__run_destroy_starts(hr__run *run);
+
+/* wait.c */
+hr_status hr__run_wait(hr__run *run, int64_t timeout_ns, hr_error *err);
+/* Call fn once the run is done, or now. HR_ERR_ARGUMENT for a second one. */
+hr_status hr__run_on_done(hr__run *run, void (*fn)(void *user), void *user,
+                          hr_error *err);
+/* A descriptor that becomes readable when the run is done. The run's. */
+hr_status hr__run_fd(hr__run *run, int *out, hr_error *err);
+/* Wait for the host's part, then have a stream wait for the devices'. */
+hr_status hr__run_wait_on_stream(hr__run *run, void *stream, hr_error *err);
+void hr__run_cancel(hr__run *run);
+/* Cancel, wait, take the run out of the pool. The arena and the heap are the caller's. */
+void hr__run_finish(hr__run *run);
 
 /* object.c */
 void hr__run_object(hr__run *run, hr__worker *w, const hr__object_plan *plan);
@@ -115,7 +131,8 @@ hr_status hr__run_key(const hr__source *source, const hr__object_plan *plan, cha
  * or allocated for it. */
 hr_status hr__run_check_chunk(const hr__array *a, const hr__chunk *chunk,
                               const hr__chain **chain, hr_error *err);
-/* Read from an object, with the time it takes counted. */
+/* Read from an object, with the time it takes counted. HR_ERR_CANCELLED amid a long one.
+ */
 hr_status hr__run_read(hr__run *run, hr__object *object, uint64_t offset, uint64_t nbytes,
                        void *dst, hr_error *err);
 /* Fail a range's chunks from this one on. */
@@ -125,6 +142,8 @@ hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
 void hr__run_range(hr__run *run, hr__worker *w, const hr__object_plan *plan,
                    hr__object *object, const hr__range *range);
 void hr__run_missing(hr__run *run, const hr__chunk *chunk);
+/* Give all uses of a chunk the array's fill value. */
+hr_status hr__run_fill(hr__run *run, const hr__chunk *chunk, hr_error *err);
 
 /* to_device.c: the same where every use of the range's chunks lies on one device. */
 void hr__run_range_to_device(hr__run *run, hr__worker *w, hr__object *object,

@@ -41,6 +41,7 @@ hr_status hr__run_decode_to_ring(hr__run *run, hr__worker *w, const hr__chunk *c
     HR__TRY(hr__slab_open(run, ring, (hr__need){.payload = room}, &slab, err));
     hr__decode d = {.worker = w,
                     .skip_checksums = run->skip_checksums,
+                    .cancelled = &run->cancelled,
                     .src = src,
                     .src_nbytes = chunk->nbytes,
                     .dst = hr__slab_reserve(slab, nbytes, &offset),
@@ -157,6 +158,7 @@ static hr_status describe(const hr__run *run, hr__worker *w, const hr__chunk *ch
                           hr_error *err) {
     const hr__decode d = {.worker = w,
                           .skip_checksums = run->skip_checksums,
+                          .cancelled = &run->cancelled,
                           .src = src,
                           .src_nbytes = chunk->nbytes};
     *leaves = (hr__leaves){

@@ -16,6 +16,7 @@
 
 #define GAP_NBYTES 4096 /* a page more is cheaper than another call */
 #define READ_MAX_NBYTES ((size_t)1 << 30)
+#define PIECE_NBYTES (UINT64_C(8) << 20) /* some 50 ms of a slow disk */
 #define SETTLED_NS 50000000 /* timestamps of files advance in ticks of up to 10 ms */
 
 typedef struct directory {
@@ -111,6 +112,7 @@ static hr_status directory_open(hr_store *self, const char *key, hr__object **ou
     }
     *f = (file){.base = {.ops = self->ops,
                          .nbytes = (uint64_t)st.st_size,
+                         .piece_nbytes = PIECE_NBYTES,
                          .version = version_of(&st)},
                 .allocator = self->allocator,
                 .fd = fd};

@@ -19,7 +19,9 @@
 typedef struct hr__object {
     const struct hr__store_ops *ops;
     uint64_t nbytes;
-    uint64_t version; /* another value when the bytes may be others; 0 = not known */
+    uint64_t version;      /* another value when the bytes may be others; 0 = not known */
+    uint64_t piece_nbytes; /* longer reads may be done in pieces of this, so that they can
+                              be stopped; 0: better not */
 } hr__object;
 
 typedef struct hr__list_sink {

@@ -112,13 +112,10 @@ class Future:
             except TimeoutError:
                 if ns > 0:
                     ns -= tick
-            s = self.stats()
-            done = s["ndecoded_cpu"] + s["ndecoded_device"] + s["nchunks_missing"]
             if not self.done():
-                progress(min(done, s["nchunks"]), s["nchunks"])
+                progress(*self._batch.progress())
         self._batch.wait(-1)
-        total = self.stats()["nchunks"]
-        progress(total, total)
+        progress(*self._batch.progress())
 
     def __await__(self) -> Generator[Any, None, Any]:
         if not self.done():

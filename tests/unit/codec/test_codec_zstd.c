@@ -2,6 +2,7 @@
 #define ZSTD_STATIC_LINKING_ONLY /* ZSTD_writeSkippableFrame */
 #include <zstd.h>
 
+#include "codec/decode.h"
 #include "support/codec_run.h"
 
 #define N 3000
@@ -129,6 +130,71 @@ static void a_wrong_checksum_is_named_unless_skipped(void **state) {
     free(data);
 }
 
+/* Bytes that do not compress, so many that they are taken in slices. */
+enum { LARGE = 9 << 20 };
+
+typedef struct large {
+    uint8_t *data, *bytes; /* plain; three frames of it */
+    size_t n;              /* of bytes */
+} large;
+
+static large make_large(void) {
+    uint64_t random = 11;
+    large l = {.data = malloc(LARGE), .bytes = malloc(LARGE + 65536)};
+    assert_true(l.data != NULL && l.bytes != NULL);
+    for (size_t i = 0; i < LARGE; i++) {
+        random = random * 6364136223846793005U + 1442695040888963407U;
+        l.data[i] = (uint8_t)(random >> 56);
+    }
+    for (size_t at = 0; at < LARGE; at += LARGE / 3) {
+        size_t made =
+            ZSTD_compress(l.bytes + l.n, LARGE + 65536 - l.n, l.data + at, LARGE / 3, 1);
+        assert_false(ZSTD_isError(made));
+        l.n += made;
+    }
+    return l;
+}
+
+static void free_large(large *l) {
+    free(l->data);
+    free(l->bytes);
+}
+
+static void large_data_decode_in_slices(void **state) {
+    codec_runner *r = *state;
+    large l = make_large();
+    assert_in_range(l.n, LARGE, LARGE + 65536);
+    assert_decodes(r, l.bytes, l.n, l.data, LARGE);
+    assert_int_equal(runner_decode(r, l.bytes, l.n, LARGE - 1), HR_ERR_DATA);
+    assert_int_equal(runner_decode(r, l.bytes, l.n - 1, LARGE), HR_ERR_DATA);
+    memset(l.bytes, 0xFF, 4);
+    assert_int_equal(runner_decode(r, l.bytes, l.n, LARGE), HR_ERR_DATA);
+    free_large(&l);
+}
+
+static void a_cancelled_decode_ends_early(void **state) {
+    codec_runner *r = *state;
+    large l = make_large();
+    uint8_t *out = calloc(1, LARGE);
+    static const uint8_t untouched[1024];
+    atomic_bool cancelled = true;
+    hr_error err = HR_ERROR_INIT;
+    hr__decode d = {.worker = &r->worker,
+                    .cancelled = &cancelled,
+                    .src = l.bytes,
+                    .src_nbytes = l.n,
+                    .dst = out,
+                    .dst_nbytes = LARGE};
+    assert_non_null(out);
+    assert_int_equal(hr__zstd_decode(&d, &err), HR_ERR_CANCELLED);
+    assert_memory_equal(out, untouched, sizeof untouched);
+    atomic_store(&cancelled, false);
+    assert_int_equal(hr__zstd_decode(&d, &err), HR_OK);
+    assert_memory_equal(out, l.data, LARGE);
+    free(out);
+    free_large(&l);
+}
+
 static void a_frame_with_a_dictionary_is_refused_by_its_number(void **state) {
     static const uint8_t frame[] = {0x28, 0xb5, 0x2f, 0xfd, 0x21, 77, 1, 9, 0, 0, 'x'};
     assert_refused(*state, frame, sizeof frame, 1, HR_ERR_UNSUPPORTED,
@@ -181,6 +247,8 @@ int main(void) {
         with_codec(a_claim_of_an_enormous_size_costs_no_memory),
         with_codec(the_size_may_be_unknown),
         with_codec(a_wrong_checksum_is_named_unless_skipped),
+        with_codec(large_data_decode_in_slices),
+        with_codec(a_cancelled_decode_ends_early),
         with_codec(a_frame_with_a_dictionary_is_refused_by_its_number),
         with_codec(damaged_frames_give_an_error_or_what_libzstd_gives),
         cmocka_unit_test(parameters_are_checked_for_their_types),
