@@ -17,6 +17,7 @@ enum {
     OPT_THREADS,
     OPT_NO_COLOR,
     OPT_NVCOMP,
+    OPT_MEASURE,
     OPT_DTYPE,
     OPT_MASK_AND_SCALE,
     OPT_SCALE,
@@ -30,6 +31,7 @@ static const struct option long_options[] = {
     {"repeats", required_argument, NULL, 'n'},
     {"device", required_argument, NULL, OPT_DEVICE},
     {"nvcomp", optional_argument, NULL, OPT_NVCOMP},
+    {"measure", no_argument, NULL, OPT_MEASURE},
     {"dtype", required_argument, NULL, OPT_DTYPE},
     {"mask-and-scale", no_argument, NULL, OPT_MASK_AND_SCALE},
     {"scale", required_argument, NULL, OPT_SCALE},
@@ -121,6 +123,8 @@ static unsigned option_needs(int option) {
         return CLI_TAKES_DEVICE;
     case OPT_STRICT:
         return CLI_TAKES_STRICT;
+    case OPT_MEASURE:
+        return CLI_TAKES_MEASURE;
     case OPT_JSON:
         return CLI_TAKES_JSON;
     case OPT_DTYPE:
@@ -171,6 +175,9 @@ static int take_option(int option, cli_args *args) {
         return parse_device(optarg, &args->device);
     case OPT_NVCOMP:
         args->nvcomp = optarg != NULL ? optarg : "";
+        break;
+    case OPT_MEASURE:
+        args->measure = true;
         break;
     case OPT_STRICT:
         args->strict = true;

@@ -15,7 +15,8 @@ enum {
     CLI_TAKES_STRICT = 1 << 3,
     CLI_TAKES_JSON = 1 << 4,
     CLI_TAKES_REPEATS = 1 << 5,
-    CLI_TAKES_PACKING = 1 << 6
+    CLI_TAKES_PACKING = 1 << 6,
+    CLI_TAKES_MEASURE = 1 << 7
 };
 
 typedef struct cli_args {
@@ -28,6 +29,7 @@ typedef struct cli_args {
     uint32_t repeats;
     uint32_t nthreads; /* 0 = one per core */
     bool strict;
+    bool measure;
     bool json;
     bool quiet;
     bool no_color;

@@ -77,7 +77,7 @@ static void print_text(const cli_reader *reader, const hr_batch_stats *stats,
         printf("nvCOMP   decoded streams of %" PRIu64 " of them\n",
                stats->ndecoded_nvcomp);
     }
-    cli_stages_print(times);
+    cli_stages_print("of", times);
 }
 
 static int run(cli *c) {

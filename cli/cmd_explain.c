@@ -3,8 +3,10 @@
 
 #include "cli.h"
 #include "json.h"
+#include "pieces.h"
 #include "reader.h"
 #include "report.h"
+#include "stages.h"
 #include "text.h"
 
 /* "cuda:1". Returns `text`. */
@@ -21,6 +23,10 @@ static json_object *count_json(uint64_t n) {
     return n == HR_UNKNOWN ? NULL : json_object_new_uint64(n);
 }
 
+static const char *const scratch_names[] = {[HR_SCRATCH_SUFFICES] = "suffices",
+                                            [HR_SCRATCH_MAY_LACK] = "may lack",
+                                            [HR_SCRATCH_LACKS] = "lacks"};
+
 static json_object *chain_json(const hr_planned_chain *chain) {
     char text[24];
     json_object *object = json_object_new_object();
@@ -35,6 +41,8 @@ static json_object *chain_json(const hr_planned_chain *chain) {
     json_object_object_add(object, "strict_refuses",
                            json_object_new_boolean(chain->is_refused != 0));
     json_object_object_add(object, "reason", cli_json_text(chain->reason));
+    json_object_object_add(object, "scratch",
+                           json_object_new_string(scratch_names[chain->scratch]));
     for (uint64_t i = 0; i < chain->ncodecs; i++) {
         const hr_planned_codec *codec = &chain->codecs[i];
         json_object *entry = json_object_new_object();
@@ -49,7 +57,8 @@ static json_object *chain_json(const hr_planned_chain *chain) {
     return object;
 }
 
-static void print_json(const hr_plan_totals *t, const hr_explanation *explanation) {
+static void print_json(const hr_plan_totals *t, const hr_explanation *explanation,
+                       const hr_stage_times *times) {
     json_object *object = json_object_new_object();
     json_object *chains = json_object_new_array();
     json_object_object_add(object, "requests", json_object_new_uint64(t->nrequests));
@@ -71,6 +80,8 @@ static void print_json(const hr_plan_totals *t, const hr_explanation *explanatio
         }
     }
     json_object_object_add(object, "chains", chains);
+    json_object_object_add(object, "waves", count_json(t->nwaves));
+    json_object_object_add(object, "stages", cli_stages_json(times));
     cli_json_print(object);
 }
 
@@ -89,6 +100,11 @@ static void print_chain(const hr_planned_chain *chain) {
         cli_put_text(stdout, chain->reason);
         puts("");
     }
+    if (chain->scratch != HR_SCRATCH_SUFFICES) {
+        puts(chain->scratch == HR_SCRATCH_LACKS
+                 ? "  too large for the context's staging memory: the read would fail"
+                 : "  on the host where a chunk's own needs exceed the device scratch");
+    }
     for (uint64_t i = 0; i < chain->ncodecs; i++) {
         const hr_planned_codec *codec = &chain->codecs[i];
         printf("  %-8s ", device_text(codec->device, text));
@@ -97,7 +113,8 @@ static void print_chain(const hr_planned_chain *chain) {
     }
 }
 
-static void print_text(const hr_plan_totals *t, const hr_explanation *explanation) {
+static void print_text(const hr_plan_totals *t, const hr_explanation *explanation,
+                       const hr_stage_times *times) {
     char text[24];
     printf("chunks   %" PRIu64 " in %" PRIu64 " store keys, used %" PRIu64 " times\n",
            t->nchunks, t->nobjects, t->nuses);
@@ -109,6 +126,14 @@ static void print_text(const hr_plan_totals *t, const hr_explanation *explanatio
     printf("output   %s\n", count_text(t->output_nbytes, text));
     if (t->nchunks_strict > 0) {
         printf("strict   would refuse %" PRIu64 " chunks\n", t->nchunks_strict);
+    }
+    if (t->nwaves > 0 && t->nwaves != HR_UNKNOWN) {
+        printf("waves    at most %" PRIu64 "\n", t->nwaves);
+    }
+    if (times->wall_ns == HR_UNKNOWN) {
+        puts("stages   not known yet: --measure reads some of it first");
+    } else {
+        cli_stages_print("at least", times);
     }
     for (size_t i = 0; i < t->nchains; i++) {
         hr_planned_chain chain = HR_PLANNED_CHAIN_INIT;
@@ -130,18 +155,44 @@ static int explain(cli *c, const cli_reader *reader) {
     if (status == HR_OK) {
         status = hr_explanation_totals(explanation, &totals, &err);
     }
+    hr_stage_times times = HR_STAGE_TIMES_INIT;
+    if (status == HR_OK) {
+        status = hr_explanation_stages(explanation, &times, &err);
+    }
     if (status == HR_OK && c->args.json) {
-        print_json(&totals, explanation);
+        print_json(&totals, explanation, &times);
     } else if (status == HR_OK) {
-        print_text(&totals, explanation);
+        print_text(&totals, explanation, &times);
     }
     hr_explanation_free(explanation);
     return status == HR_OK ? CLI_OK : cli_report(&err);
 }
 
+/* So much is read, more than once: what the first read alone does, memory and caches, is
+ * then the smaller part. */
+#define SAMPLE_NBYTES (UINT64_C(64) << 20)
+#define SAMPLE_READS 3
+
+static int measure(cli_reader *reader) {
+    cli_pieces pieces;
+    cli_selection piece;
+    int rc = CLI_OK;
+    cli_pieces_begin(&pieces, &reader->selection, reader->info.chunk_shape,
+                     reader->dtype.itemsize, SAMPLE_NBYTES, true);
+    if (cli_pieces_next(&pieces, &piece)) {
+        for (int i = 0; i < SAMPLE_READS && rc == CLI_OK; i++) {
+            rc = cli_reader_read(reader, &piece, NULL);
+        }
+    }
+    return rc;
+}
+
 static int run(cli *c) {
     cli_reader reader;
     int rc = cli_reader_open(c, &reader);
+    if (rc == CLI_OK && c->args.measure) {
+        rc = measure(&reader);
+    }
     if (rc == CLI_OK) {
         rc = explain(c, &reader);
     }
@@ -153,14 +204,18 @@ const cli_command cli_explain = {
     .name = "explain",
     .summary = "say what a read would do, and where",
     .usage =
-        "URL [-s SELECTION] [--device cpu|cuda:N] [--nvcomp[=LIBRARY]] [--json]\n\n"
+        "URL [-s SELECTION] [--device cpu|cuda:N] [--nvcomp[=LIBRARY]]\n"
+        "     [--measure] [--json]\n\n"
         "Plans the read and says how many chunks it needs, what each codec is decoded\n"
-        "by, and why chunks for a GPU would be decoded on the host. Reads no chunk.\n\n"
+        "by, and why chunks for a GPU would be decoded on the host. Reads no chunk,\n"
+        "unless told to measure.\n\n"
         "  -s, --select SELECTION  as for 'headrace read'\n"
         "  --device DEVICE cpu (default), cuda, cuda:N, or simt; it need not be there\n"
         "  --nvcomp[=LIBRARY]  as for 'headrace read'\n"
+        "  --measure       read the first 64 MiB three times, to say what the stages of\n"
+        "                  the whole read would take, and which one sets its time\n"
         "  --json          print one JSON object; null is what is not known\n\n",
-    .takes = CLI_TAKES_SELECTION | CLI_TAKES_DEVICE | CLI_TAKES_JSON,
+    .takes = CLI_TAKES_SELECTION | CLI_TAKES_DEVICE | CLI_TAKES_JSON | CLI_TAKES_MEASURE,
     .min_positional = 1,
     .max_positional = 1,
     .run = run,

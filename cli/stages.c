@@ -1,7 +1,6 @@
 /* Times of stages, for people and programs. SPDX-License-Identifier: Apache-2.0 */
 #include "stages.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "json.h"
@@ -11,16 +10,14 @@ static const char *bound_name(const hr_stage_times *times) {
 }
 
 static void print_stage(const hr_stage_times *times, hr_stage stage) {
-    if (times->ns[stage] == HR_UNKNOWN) {
-        printf("  %-8s not known yet\n", hr_stage_name(stage));
-    } else if (times->ns[stage] > 0) {
+    if (times->ns[stage] > 0) {
         printf("  %-8s %10.3f ms %6.1f %%\n", hr_stage_name(stage),
                (double)times->ns[stage] * 1e-6, 100 * hr_stage_share(times, stage));
     }
 }
 
-void cli_stages_print(const hr_stage_times *times) {
-    printf("stages   of %.3f ms, %u threads", (double)times->wall_ns * 1e-6,
+void cli_stages_print(const char *what, const hr_stage_times *times) {
+    printf("stages   %s %.3f ms, %u threads", what, (double)times->wall_ns * 1e-6,
            times->nthreads);
     if (times->bound >= 0) {
         printf("; bound by %s", bound_name(times));
@@ -31,23 +28,22 @@ void cli_stages_print(const hr_stage_times *times) {
     }
 }
 
+static json_object *seconds_json(uint64_t ns) {
+    return ns == HR_UNKNOWN ? NULL : json_object_new_double((double)ns * 1e-9);
+}
+
 json_object *cli_stages_json(const hr_stage_times *times) {
     json_object *object = json_object_new_object();
     json_object *seconds = json_object_new_object();
     json_object *shares = json_object_new_object();
     for (int i = 0; i < HR_NSTAGES; i++) {
         const hr_stage stage = (hr_stage)i;
-        const bool is_known = times->ns[i] != HR_UNKNOWN;
-        json_object_object_add(
-            seconds, hr_stage_name(stage),
-            is_known ? json_object_new_double((double)times->ns[i] * 1e-9) : NULL);
-        json_object_object_add(
-            shares, hr_stage_name(stage),
-            is_known ? json_object_new_double(hr_stage_share(times, stage)) : NULL);
+        json_object_object_add(seconds, hr_stage_name(stage), seconds_json(times->ns[i]));
+        json_object_object_add(shares, hr_stage_name(stage),
+                               json_object_new_double(hr_stage_share(times, stage)));
     }
     json_object_object_add(object, "bound", cli_json_text(bound_name(times)));
-    json_object_object_add(object, "wall_seconds",
-                           json_object_new_double((double)times->wall_ns * 1e-9));
+    json_object_object_add(object, "wall_seconds", seconds_json(times->wall_ns));
     json_object_object_add(object, "threads",
                            json_object_new_int64((int64_t)times->nthreads));
     json_object_object_add(object, "seconds", seconds);

@@ -15,8 +15,7 @@ typedef struct hr_explanation hr_explanation;
 
 /* Plan the requests as hr_read_submit would, and say what the read would do. Nothing is
  * read, no device is opened, and dst.data is not looked at (it may be NULL), so a read on
- * a device that this machine lacks can be explained, too. How long it would take is not
- * foretold: hr_batch_get_stats tells afterwards.
+ * a device that this machine lacks can be explained, too.
  *
  * Told is what the metadata says. A chunk may turn out to be absent, or have a header
  * that no kernel decodes; in a batch for several devices a chunk of a shard or file may
@@ -44,6 +43,8 @@ typedef struct hr_plan_totals {
     uint64_t nchunks_device; /* decoded on a device */
     uint64_t nchunks_strict; /* that a strict read refuses, since the host decodes them */
     uint64_t nchains;
+    uint64_t nwaves; /* how often, at most, the staging memory of a device is filled: with
+                        more than one, work waits for memory that earlier work holds */
 } hr_plan_totals;
 
 #define HR_PLAN_TOTALS_INIT ((hr_plan_totals){.struct_size = sizeof(hr_plan_totals)})
@@ -60,6 +61,14 @@ typedef struct hr_planned_codec {
     hr_device device;           /* where it runs */
 } hr_planned_codec;
 
+/* Does the context's memory for a device suffice? */
+typedef enum hr_scratch {
+    HR_SCRATCH_SUFFICES = 0,
+    HR_SCRATCH_MAY_LACK = 1, /* it depends on the chunks: without, the host decodes them,
+                                or strict refuses them */
+    HR_SCRATCH_LACKS = 2     /* the read fails: HR_ERR_MEMORY */
+} hr_scratch;
+
 /* Chunks that go the same way. */
 typedef struct hr_planned_chain {
     uint32_t struct_size;
@@ -73,6 +82,7 @@ typedef struct hr_planned_chain {
     const hr_planned_codec *codecs; /* in the metadata's order, without transposes and
                                        sharding, which only say where things lie */
     uint64_t ncodecs;
+    int32_t scratch; /* hr_scratch, of the chunk that needs most */
 } hr_planned_chain;
 
 #define HR_PLANNED_CHAIN_INIT                                                            \
@@ -83,6 +93,14 @@ typedef struct hr_planned_chain {
 HR_API HR_NODISCARD hr_status hr_explanation_chain(const hr_explanation *explanation,
                                                    size_t i, hr_planned_chain *chain,
                                                    hr_error *err);
+
+/* What the stages would take, going by what the context's finished batches took for
+ * chunks with the same codecs (and their configuration) and type of about the same size,
+ * on the same device. HR_UNKNOWN for all but planning where there was no such batch, of
+ * such chunks alone, for some of the chunks. wall_ns is that of the busiest, as if all
+ * else were hidden behind it: the read takes longer. Any thread. */
+HR_API HR_NODISCARD hr_status hr_explanation_stages(const hr_explanation *explanation,
+                                                    hr_stage_times *times, hr_error *err);
 
 #ifdef __cplusplus
 }

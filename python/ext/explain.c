@@ -3,11 +3,6 @@
 
 typedef unsigned long long u64;
 
-/* None for what is not known. A new reference. */
-static PyObject *count(uint64_t n) {
-    return n == HR_UNKNOWN ? Py_NewRef(Py_None) : PyLong_FromUnsignedLongLong((u64)n);
-}
-
 static PyObject *codecs_of(const hr_planned_chain *chain) {
     PyObject *list = PyList_New(0);
     for (uint64_t i = 0; list != NULL && i < chain->ncodecs; i++) {
@@ -24,27 +19,29 @@ static PyObject *codecs_of(const hr_planned_chain *chain) {
 
 static PyObject *chain_dict(const hr_planned_chain *c) {
     return Py_BuildValue(
-        "{s(ii) sO sO sz sK sN sN sN}", "device", (int)c->device.type,
+        "{s(ii) sO sO sz sK sN sN sN si}", "device", (int)c->device.type,
         (int)c->device.index, "is_on_device", c->is_on_device ? Py_True : Py_False,
         "is_refused", c->is_refused ? Py_True : Py_False, "reason", c->reason, "nchunks",
-        (u64)c->nchunks, "read_nbytes", count(c->read_nbytes), "decoded_nbytes",
-        count(c->decoded_nbytes), "codecs", codecs_of(c));
+        (u64)c->nchunks, "read_nbytes", ext_count(c->read_nbytes), "decoded_nbytes",
+        ext_count(c->decoded_nbytes), "codecs", codecs_of(c), "scratch", (int)c->scratch);
 }
 
 static PyObject *totals_dict(const hr_plan_totals *t) {
     return Py_BuildValue(
-        "{sK sK sK sK sN sN sN sN sK sK}", "nrequests", (u64)t->nrequests, "nchunks",
+        "{sK sK sK sK sN sN sN sN sK sK sN}", "nrequests", (u64)t->nrequests, "nchunks",
         (u64)t->nchunks, "nuses", (u64)t->nuses, "nobjects", (u64)t->nobjects, "nreads",
-        count(t->nreads), "read_nbytes", count(t->read_nbytes), "decoded_nbytes",
-        count(t->decoded_nbytes), "output_nbytes", count(t->output_nbytes),
+        ext_count(t->nreads), "read_nbytes", ext_count(t->read_nbytes), "decoded_nbytes",
+        ext_count(t->decoded_nbytes), "output_nbytes", ext_count(t->output_nbytes),
         "nchunks_device", (u64)t->nchunks_device, "nchunks_strict",
-        (u64)t->nchunks_strict);
+        (u64)t->nchunks_strict, "nwaves", ext_count(t->nwaves));
 }
 
 static PyObject *both(ext_state *state, const hr_explanation *explanation) {
     hr_error err = HR_ERROR_INIT;
     hr_plan_totals totals = HR_PLAN_TOTALS_INIT;
-    if (hr_explanation_totals(explanation, &totals, &err) != HR_OK) {
+    hr_stage_times times = HR_STAGE_TIMES_INIT;
+    if (hr_explanation_totals(explanation, &totals, &err) != HR_OK ||
+        hr_explanation_stages(explanation, &times, &err) != HR_OK) {
         return ext_raise(state, &err);
     }
     PyObject *list = PyList_New(0);
@@ -58,7 +55,9 @@ static PyObject *both(ext_state *state, const hr_explanation *explanation) {
         }
         Py_XDECREF(item);
     }
-    return list == NULL ? NULL : Py_BuildValue("(NN)", totals_dict(&totals), list);
+    return list == NULL
+               ? NULL
+               : Py_BuildValue("(NNN)", totals_dict(&totals), list, ext_stages(&times));
 }
 
 PyObject *ext_explain(PyObject *module, PyObject *args) {

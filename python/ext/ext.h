@@ -134,7 +134,9 @@ bool ext_requests_read(ext_state *state, PyObject *list, ext_requests *out);
 void ext_requests_free(ext_requests *requests);
 
 PyObject *ext_submit(PyObject *module, PyObject *args);
-/* stages.c: a new dictionary. */
+/* stages.c: a new reference; None for what is not known. */
+PyObject *ext_count(uint64_t n);
+/* A new dictionary. */
 PyObject *ext_stages(const hr_stage_times *times);
 PyObject *ext_explain(PyObject *module, PyObject *args);
 

@@ -59,6 +59,7 @@ static void context_free(hr_context *c) {
     }
     hr__ring_set_free(&c->rings);
     hr__cache_destroy(c->indexes);
+    hr__history_destroy(&c->history);
     hr_allocator allocator = c->allocator;
     hr__free(&allocator, c, sizeof *c);
 }
@@ -92,6 +93,7 @@ hr_status hr_context_create(const hr_context_options *options, hr_context **out,
                       or_default(o.scratch_nbytes, DEFAULT_SCRATCH),
                       or_default(o.device_scratch_nbytes, DEFAULT_DEVICE_SCRATCH),
                       c->nthreads * SLOTS_PER_THREAD);
+    hr__history_init(&c->history);
     c->indexes = hr__cache_create(&c->allocator,
                                   or_default(o.index_cache_nbytes, DEFAULT_INDEX_CACHE));
     c->pool = hr__pool_create(&c->allocator, c->nthreads,

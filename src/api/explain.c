@@ -6,6 +6,7 @@
 #include "api/packing.h"
 #include "api/request.h"
 #include "core/checked.h"
+#include "core/clock.h"
 #include "device/device.h"
 
 static bool is_host(hr_device device) {
@@ -19,6 +20,7 @@ static hr_status read_request(hr_explanation *e, hr_request *r, size_t i,
     HR__TRY(hr__request_check(r, i, err));
     HR__TRY(hr__request_dtype(r, arena, &target->dtype, err));
     HR__TRY(hr__packing_steps(r, i, arena, &target->steps, err));
+    target->source = &r->array->source;
     target->device = (hr_device){.type = HR_DEVICE_CPU};
     if (!is_host(r->dst.device)) {
         const hr__device_ops *ops;
@@ -59,6 +61,7 @@ static void add_rows(hr_explanation *e) {
 /* `arena` is for what only the making takes. */
 static hr_status explain(hr_explanation *e, const hr_request *requests, size_t n,
                          hr__arena *arena, hr_error *err) {
+    const uint64_t start = hr__clock_ns();
     hr__plan_request *wanted = hr__arena_array(arena, n, sizeof *wanted);
     hr__explained *targets = hr__arena_array(arena, n, sizeof *targets);
     if (wanted == NULL || targets == NULL) {
@@ -72,6 +75,7 @@ static hr_status explain(hr_explanation *e, const hr_request *requests, size_t n
     }
     hr__plan plan;
     HR__TRY(hr__plan_build(wanted, n, arena, &plan, err));
+    e->stages.ns[HR_STAGE_PLAN] = hr__clock_ns() - start;
     e->totals.nrequests = n;
     e->totals.nchunks = plan.nchunks;
     e->totals.nobjects = plan.nobjects;
@@ -79,6 +83,8 @@ static hr_status explain(hr_explanation *e, const hr_request *requests, size_t n
         HR__TRY(add_object(e, targets, o, err));
     }
     add_rows(e);
+    hr__explain_waves(e);
+    hr__explain_stages(e);
     return HR_OK;
 }
 
@@ -93,6 +99,7 @@ hr_status hr_plan_explain(hr_context *context, const hr_request *requests, size_
     }
     e->context = hr_context_ref(context);
     e->totals = HR_PLAN_TOTALS_INIT;
+    e->stages = HR_STAGE_TIMES_INIT;
     hr__arena_init(&e->arena, &context->allocator);
     hr__arena arena;
     hr__arena_init(&arena, &context->allocator);
@@ -134,4 +141,13 @@ hr_status hr_explanation_chain(const hr_explanation *explanation, size_t i,
         return hr__fail(err, HR_ERR_ARGUMENT, "no explanation, or no chain %zu in it", i);
     }
     return hr__options_write(chain, &row->chain, sizeof *chain, "hr_planned_chain", err);
+}
+
+hr_status hr_explanation_stages(const hr_explanation *explanation, hr_stage_times *times,
+                                hr_error *err) {
+    if (explanation == NULL) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "explanation is NULL");
+    }
+    return hr__options_write(times, &explanation->stages, sizeof *times, "hr_stage_times",
+                             err);
 }

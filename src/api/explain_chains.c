@@ -9,6 +9,7 @@
 #include "core/checked.h"
 #include "device/kstore.h"
 #include "exec/scatter.h"
+#include "exec/slab.h"
 
 uint64_t hr__explain_sum(uint64_t a, uint64_t b) {
     uint64_t sum;
@@ -85,6 +86,26 @@ static void find_way(const hr__explained *targets, const hr__chunk *chunk, way *
     } else {
         w->is_on_device = true;
     }
+}
+
+/* What the chunk asks of the staging ring, without the lists of its uses: at least, and
+ * where kernels decode it perhaps. */
+static int32_t scratch_for(const way *w, const hr__ring_set *rings) {
+    if (w->device.type == HR_DEVICE_CPU) {
+        return HR_SCRATCH_SUFFICES;
+    }
+    const uint64_t decoded = w->chain->decoded.nbytes, encoded = w->chain->encoded.nbytes;
+    hr__need least = {.payload = hr__slab_room(decoded)}, most = least;
+    if (w->is_on_device) {
+        least = (hr__need){.payload = hr__slab_room(encoded == HR_UNKNOWN ? 0 : encoded),
+                           .scratch = hr__slab_scratch_need(&w->kernels)};
+        most.scratch = hr__slab_most_need(&w->kernels);
+    }
+    return !hr__need_fits(least, rings->pinned_budget, rings->device_budget)
+               ? HR_SCRATCH_LACKS
+           : hr__need_fits(most, rings->pinned_budget, rings->device_budget)
+               ? HR_SCRATCH_SUFFICES
+               : HR_SCRATCH_MAY_LACK;
 }
 
 /* --- what its codecs are --- */
@@ -205,6 +226,11 @@ hr_status hr__explain_chunk(hr_explanation *e, const hr__explained *targets,
         }
     }
     hr_planned_chain *row = &(*at)->chain;
+    const int32_t scratch = scratch_for(&w, &e->context->rings);
+    row->scratch = scratch > row->scratch ? scratch : row->scratch;
+    const hr__history_key key = {.alike = targets[chunk->object->array_id].source->alike,
+                                 .device = w.device};
+    hr__explain_share(e, key, w.chain->decoded.nbytes);
     row->nchunks++;
     row->read_nbytes = hr__explain_sum(row->read_nbytes, w.chain->encoded.nbytes);
     row->decoded_nbytes = hr__explain_sum(row->decoded_nbytes, w.chain->decoded.nbytes);

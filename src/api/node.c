@@ -184,6 +184,8 @@ hr_status hr__node_open(hr_store *store, hr_node *parent, const char *path, bool
     node->source.url = node->url;
     if (node->info.kind == HR_NODE_ARRAY) {
         finish_array(node, is_zarr ? &node->zarr.array : &node->tiff.array);
+        node->source.alike =
+            hr__history_alike(node->source.array, node->info.codecs_json);
     }
     hr__log_write(&store->context->log, HR_LOG_DEBUG, "opened %s: %s of %s", node->url,
                   node->info.kind == HR_NODE_ARRAY ? "array" : "group",

@@ -196,5 +196,6 @@ const hr__codec_type hr__codec_blosc = {
     .parse = parse,
     .decode = decode,
     .leaves = leaves,
+    .scratch_ratio = HR__ZSTD_SCRATCH_RATIO,
     .max_ratio = 1 << 15, /* of the densest inner format, zstd */
 };

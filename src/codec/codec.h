@@ -122,6 +122,8 @@ typedef struct hr__codec_type {
      * shorter than dst_nbytes where the size is known is an error of the chain, which
      * checks it: a codec need not. */
     hr_status (*decode)(const hr__codec *codec, hr__decode *d, hr_error *err);
+    uint32_t scratch_ratio; /* what its kernels need beside their output, at most: so many
+                               times as much, as a rule */
     uint32_t max_ratio; /* no encoded byte makes more decoded ones; 0: no limit known */
     bool view; /* out is always a part of src: no dst is needed (dst may be NULL) */
     bool vlen; /* decodes to elements of variable length too */

@@ -93,6 +93,8 @@ typedef struct hr__kernel_chain {
     int32_t
         nfront; /* codecs[0 … nfront) are stage and steps, behind are leaves and views */
     uint64_t laid_nbytes;
+    uint32_t
+        scratch_ratio; /* of the codecs behind: leaves want at most so many times that */
     hr_dtype laid; /* items that leaves make, byte order included; for SUM any numbers */
     hr__stage stage;
     hr_dtype items; /* that the stage makes; without one as laid */
@@ -122,6 +124,7 @@ hr_status hr__leaves_add(hr__leaves *out, hr__leaf_format format, const uint8_t 
 hr_status hr__snappy_leaf(const uint8_t *src, uint32_t src_nbytes, uint64_t dst,
                           uint32_t dst_nbytes, hr__leaves *out, hr_error *err);
 /* For codecs: frames of Zstandard. d: as the codec was given it. */
+#define HR__ZSTD_SCRATCH_RATIO 4 /* 8 bytes for each 3 of output, and all as literals */
 hr_status hr__zstd_leaf(const hr__decode *d, const uint8_t *src, size_t src_nbytes,
                         uint64_t dst, uint64_t dst_nbytes, hr__leaves *out,
                         hr_error *err);

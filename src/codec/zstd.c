@@ -190,5 +190,6 @@ const hr__codec_type hr__codec_zstd = {
     .decode = decode,
     .decode_pieces = decode_pieces,
     .leaves = leaves,
+    .scratch_ratio = HR__ZSTD_SCRATCH_RATIO,
     .max_ratio = 1 << 15, /* 128 KiB from a block of 4 bytes */
 };

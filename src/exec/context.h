@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "core/pool.h"
 #include "device/nvcomp.h"
+#include "exec/history.h"
 #include "exec/index.h"
 #include "exec/ring.h"
 
@@ -22,7 +23,8 @@ struct hr_context {
     hr__pool *pool;
     hr__cache *indexes;
     hr__ring_set rings; /* one per device used so far */
-    hr__nvcomp nvcomp;  /* open only where the user asked for it */
+    hr__history history;
+    hr__nvcomp nvcomp; /* open only where the user asked for it */
 };
 
 #endif

@@ -195,8 +195,14 @@ static hr_status check_possible(const hr__ring *ring, hr__need need, hr_error *e
     return HR_OK;
 }
 
+bool hr__need_fits(hr__need need, uint64_t pinned_budget, uint64_t device_budget) {
+    uint64_t device;
+    return need.payload <= pinned_budget &&
+           hr__add_u64(need.payload, need.scratch, &device) && device <= device_budget;
+}
+
 bool hr__ring_allows(const hr__ring *ring, hr__need need) {
-    return check_possible(ring, need, NULL) == HR_OK;
+    return hr__need_fits(need, ring->pinned_budget, ring->device_budget);
 }
 
 static hr__need at_least(hr__need a, hr__need b) {

@@ -74,6 +74,8 @@ hr_status hr__ring_grow_tables(hr__ring *ring, hr__ring_slot *slot, hr__need nee
 void hr__ring_give_back(hr__ring *ring, hr__ring_slot *slot);
 /* Could the ring ever give such a slot? */
 bool hr__ring_allows(const hr__ring *ring, hr__need need);
+/* The same of budgets. */
+bool hr__need_fits(hr__need need, uint64_t pinned_budget, uint64_t device_budget);
 /* Have a stream wait for the work of all slots given back so far. */
 hr_status hr__ring_order(hr__ring *ring, hr__stream stream, hr_error *err);
 /* Wait until every slot given back so far has landed. */
@@ -99,6 +101,8 @@ typedef struct hr__ring_set {
 void hr__ring_set_init(hr__ring_set *set, const hr_allocator *a, uint64_t pinned_budget,
                        uint64_t device_budget, uint32_t max_slots);
 void hr__ring_set_free(hr__ring_set *set);
+/* Slots so large that all may be in use at once within the budget. */
+hr__need hr__ring_set_usual(const hr__ring_set *set);
 /* Errors: HR_ERR_DEVICE with the reason; HR_ERR_FORKED. The set keeps the ring. */
 hr_status hr__ring_set_get(hr__ring_set *set, hr_device device, hr__ring **out,
                            hr_error *err);

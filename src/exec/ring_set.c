@@ -44,8 +44,7 @@ void hr__ring_set_free(hr__ring_set *set) {
     hr__lock_destroy(&set->lock);
 }
 
-/* Slots so large that all may be in use at once within the budget. */
-static hr__need usual_size(const hr__ring_set *set) {
+hr__need hr__ring_set_usual(const hr__ring_set *set) {
     uint64_t pinned = set->pinned_budget / set->max_slots;
     uint64_t device = set->device_budget / set->max_slots;
     uint64_t payload = pinned < device / 4 ? pinned : device / 4;
@@ -73,7 +72,7 @@ static hr_status ring_open(hr__ring_set *set, hr_device device, hr__ring **out,
     ring->allocator = *set->allocator;
     ring->pinned_budget = set->pinned_budget;
     ring->device_budget = set->device_budget;
-    ring->usual = usual_size(set);
+    ring->usual = hr__ring_set_usual(set);
     ring->max_slots = set->max_slots;
     *out = ring;
     return HR_OK;

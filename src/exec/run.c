@@ -64,6 +64,7 @@ static void complete(hr__run *run) {
     drain(run);
     fill_failed(run);
     atomic_store(&run->stages.ended_ns, hr__clock_ns());
+    hr__history_learn(&run->context->history, run);
     pthread_mutex_lock(&run->lock);
     atomic_store(&run->done, true);
     if (run->done_fd >= 0) {

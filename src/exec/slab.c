@@ -386,6 +386,14 @@ uint64_t hr__slab_whole_need(const hr__kernel_chain *kernels, const hr__leaves *
     return fits ? need : UINT64_MAX;
 }
 
+uint64_t hr__slab_most_need(const hr__kernel_chain *kernels) {
+    hr__leaves leaves = {0};
+    return hr__mul_u64(kernels->laid_nbytes, kernels->scratch_ratio,
+                       &leaves.scratch_nbytes)
+               ? hr__slab_whole_need(kernels, &leaves)
+               : UINT64_MAX;
+}
+
 bool hr__slab_fits(const hr__slab *slab, const hr__kernel_chain *kernels,
                    const hr__leaves *leaves) {
     return has_room(slab, (hr__need){.scratch = hr__slab_whole_need(kernels, leaves)});

@@ -58,6 +58,8 @@ uint64_t hr__slab_scratch_need(const hr__kernel_chain *kernels);
  */
 bool hr__slab_fits(const hr__slab *slab, const hr__kernel_chain *kernels,
                    const hr__leaves *leaves);
+/* About the most that the leaves of any such chunk would have it take in all. */
+uint64_t hr__slab_most_need(const hr__kernel_chain *kernels);
 /* How much scratch an added chunk may take in all; UINT64_MAX: more than there can be. */
 uint64_t hr__slab_whole_need(const hr__kernel_chain *kernels, const hr__leaves *leaves);
 /* Add a chunk whose decoded bytes begin at `offset` of the payload. */

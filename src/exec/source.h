@@ -12,6 +12,7 @@ typedef struct hr__source {
     const char *path; /* of the array in the store, "" = root */
     const char *url;  /* for messages */
     const hr__array *array;
+    uint64_t alike; /* equal for arrays whose chunks are: see exec/history.h */
 } hr__source;
 
 #endif

@@ -53,7 +53,7 @@ void hr__stages_tell(const hr__run *run, hr_stage_times *out) {
     for (int i = 0; i < HR_NSTAGES; i++) {
         out->ns[i] = atomic_load(&run->stages.ns[i]);
     }
-    out->bound = hr__stages_bound(out);
+    (void)hr__stages_busiest(out, &out->bound);
 }
 
 /* --- shares --- */
@@ -75,9 +75,10 @@ double hr_stage_share(const hr_stage_times *times, hr_stage stage) {
                : busy_ns(times, (int)stage) / (double)times->wall_ns;
 }
 
-int32_t hr__stages_bound(const hr_stage_times *times) {
+uint64_t hr__stages_busiest(const hr_stage_times *times, int32_t *bound) {
     double of_threads = 0, most = 0;
-    int largest = HR_STAGE_OPEN, bound = -1;
+    int largest = HR_STAGE_OPEN;
+    *bound = -1;
     for (int i = 0; i < HR_NSTAGES; i++) {
         const double busy = busy_ns(times, i);
         if (is_of_threads(i)) {
@@ -85,10 +86,14 @@ int32_t hr__stages_bound(const hr_stage_times *times) {
             largest = busy > busy_ns(times, largest) ? i : largest;
         } else if (busy > most) {
             most = busy;
-            bound = i;
+            *bound = i;
         }
     }
-    return of_threads > most ? largest : bound;
+    if (of_threads > most) {
+        most = of_threads;
+        *bound = largest;
+    }
+    return (uint64_t)most;
 }
 
 const char *hr_stage_name(hr_stage stage) {

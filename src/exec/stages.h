@@ -38,8 +38,8 @@ void hr__stages_landed(struct hr__run *run, const hr__ring *ring,
 /* As they are now. `out`: a whole record. */
 void hr__stages_tell(const struct hr__run *run, hr_stage_times *out);
 
-/* The stage that bounds: the host's largest where its threads are what is busiest. −1:
- * no time is known. */
-int32_t hr__stages_bound(const hr_stage_times *times);
+/* How long what is busiest, threads or devices, is so, and the stage that bounds: of the
+ * threads the largest. −1: no time is known. */
+uint64_t hr__stages_busiest(const hr_stage_times *times, int32_t *bound);
 
 #endif

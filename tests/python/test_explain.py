@@ -116,3 +116,21 @@ def test_strict_reads_refuse_what_is_explained(row, cli):
         assert not is_refused or any(reason in said for reason in reasons), (path, reasons, said)
         nrefused += is_refused
     assert nrefused > 0
+
+
+def test_stages_are_foretold_from_earlier_reads(hr, cli, folder):
+    path = write(folder / "packed.zarr", CUBE, chunks=(5, 10, 7), compressors=zarr.codecs.GzipCodec())
+    fresh = hr.open(path)
+    before = hr.explain([fresh]).stages
+    assert before.wall is None and before.bound is None and before["read"].seconds is None
+    assert "not known yet" in repr(before)
+    fresh[...]
+    half, whole = (hr.explain([(fresh, s)]).stages for s in (np.s_[:5], np.s_[...]))
+    assert whole["decode"].seconds > half["decode"].seconds > 0 and whole["copy"].seconds == 0
+    assert whole.bound in {stage.name for stage in whole.stages} and whole.wall > 0
+    report = json.loads(succeed(cli("explain", path, "--json")))["stages"]
+    assert report["bound"] is None and report["seconds"]["decode"] is None
+    report = json.loads(succeed(cli("explain", path, "--measure", "--json")))["stages"]
+    assert report["bound"] in report["seconds"] and report["seconds"]["decode"] > 0
+    assert b"at least" in succeed(cli("explain", path, "--measure"))
+    assert b"--measure" in succeed(cli("explain", path))

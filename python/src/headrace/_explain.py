@@ -5,9 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Iterable
 
-from . import _cf, _config, _dtypes, _ext, _read
+from . import _cf, _config, _dtypes, _ext, _read, _stages
 from ._config import CUDA, HOST, SIMT
 from ._tensor import Tensor
+
+
+_SCRATCH = ("suffices", "may lack", "lacks")
 
 
 def _device_text(device: tuple[int, int]) -> str:
@@ -44,12 +47,17 @@ class PlannedChain:
     read_nbytes: int | None
     decoded_nbytes: int | None
     codecs: tuple[PlannedCodec, ...]
+    scratch: str
+    """Of the context's memory for the device: "suffices", "may lack" (it depends on the chunks;
+    without, the host decodes them), or "lacks" (the read fails)."""
 
     def __str__(self) -> str:
         where = "there" if self.is_on_device else "on the host"
         lines = [f"{self.nchunks:,} chunks to {self.device}, decoded {where}"]
         if self.reason is not None:
             lines.append(f"  because {self.reason}")
+        if self.scratch != _SCRATCH[0]:
+            lines.append(f"  scratch {self.scratch}")
         lines += [f"  {c.device:8} {c.name}: {c.implementation}" for c in self.codecs]
         return "\n".join(lines)
 
@@ -74,7 +82,11 @@ class Explanation:
     """Chunks decoded on a device."""
     nchunks_strict: int
     """Chunks that strict refuses, since the host decodes them."""
+    nwaves: int | None
+    """How often, at most, the staging memory of a device is filled."""
     chains: tuple[PlannedChain, ...]
+    stages: _stages.Stages
+    """What the stages would take, going by finished reads of such chunks."""
 
     def __repr__(self) -> str:
         reads = "" if self.nreads is None else f" in {self.nreads:,} reads"
@@ -86,13 +98,16 @@ class Explanation:
             f"output   {_count(self.output_nbytes, ' bytes')}"]
         if self.nchunks_strict:
             lines.append(f"strict   would refuse {self.nchunks_strict:,} chunks")
-        return "\n".join([*lines, *map(str, self.chains)])
+        if self.nwaves:
+            lines.append(f"waves    at most {self.nwaves:,}")
+        return "\n".join([*lines, repr(self.stages), *map(str, self.chains)])
 
 
 def _chain(row: dict[str, Any]) -> PlannedChain:
     codecs = tuple(PlannedCodec(name, implementation, _device_text(device))
                    for name, implementation, device in row["codecs"])
-    return PlannedChain(**row | {"device": _device_text(row["device"]), "codecs": codecs})
+    return PlannedChain(**row | {"device": _device_text(row["device"]), "codecs": codecs,
+                                 "scratch": _SCRATCH[row["scratch"]]})
 
 
 def _destination(want: _read.Want, device: tuple[int, int]) -> Tensor:
@@ -109,7 +124,8 @@ def explain(items: Iterable[Any], *, dtype: Any = None, device: Any = None,
 
     How many chunks are needed, what they decode to, where each codec runs and by what, and
     why chunks for a GPU would be decoded on the host. The device need not be there. Whether
-    chunks are absent, and what their own headers say, is not known before they are read.
+    chunks are absent, and what their own headers say, is not known before they are read. How
+    long its stages would take is told where such chunks have been read in this process.
     """
     wants = _read.wants_of(items, dtype, mask_and_scale)
     devices = [_config.parse_device(device) if device is not None else want.array._device
@@ -117,6 +133,7 @@ def explain(items: Iterable[Any], *, dtype: Any = None, device: Any = None,
     context = wants[0].array._context if wants else _config.context()
     requests = tuple(want.request(_destination(want, HOST if want.is_vlen else place))
                      for want, place in zip(wants, devices))
-    totals, chains = _ext.explain(context, requests)
+    totals, chains, times = _ext.explain(context, requests)
     counts: dict[str, Any] = totals
-    return Explanation(**counts, chains=tuple(map(_chain, chains)))
+    return Explanation(**counts, chains=tuple(map(_chain, chains)),
+                       stages=_stages.from_ext(times))

@@ -22,8 +22,9 @@ class Stage:
 class Stages:
     """Times of the stages of a read."""
 
-    wall: float
-    """Seconds from submit until done."""
+    wall: float | None
+    """Seconds from submit until done; foretold, those that the busiest, threads or devices, are
+    at work."""
     nthreads: int
     ndevices: int
     bound: str | None
@@ -34,12 +35,12 @@ class Stages:
         return next(stage for stage in self.stages if stage.name == name)
 
     def __repr__(self) -> str:
+        if self.wall is None:
+            return "stages not known yet"
         bound = "" if self.bound is None else f"; bound by {self.bound}"
         lines = [f"stages of {1e3 * self.wall:.3f} ms, {self.nthreads} threads{bound}"]
         for s in self.stages:
-            if s.seconds is None:
-                lines.append(f"  {s.name:8} not known yet")
-            elif s.seconds > 0:
+            if s.seconds:
                 lines.append(f"  {s.name:8} {1e3 * s.seconds:10.3f} ms {100 * s.share:6.1f} %")
         return "\n".join(lines)
 
@@ -47,5 +48,6 @@ class Stages:
 def from_ext(times: dict[str, Any]) -> Stages:
     stages = tuple(Stage(name, None if ns is None else 1e-9 * ns, share)
                    for name, ns, share in times["stages"])
-    return Stages(1e-9 * times["wall_ns"], times["nthreads"], times["ndevices"], times["bound"],
-                  stages)
+    wall = times["wall_ns"]
+    return Stages(None if wall is None else 1e-9 * wall, times["nthreads"], times["ndevices"],
+                  times["bound"], stages)

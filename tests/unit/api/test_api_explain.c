@@ -195,6 +195,28 @@ static void a_chunk_for_two_devices_is_decoded_on_the_host(void **state) {
     assert_non_null(chain.reason);
 }
 
+static void waves_are_counted_by_the_staging_memory(void **state) {
+    world *w = *state;
+    hr_context *ample = w->context;
+    open_v2(w, "null", "null");
+    hr_request r = to_device(w, HR_DEVICE_SIMT);
+    explain(w, &r, 1);
+    assert_int_equal(w->totals.nwaves, 1);
+    hr_explanation_free(w->explanation);
+    hr_context_options small = HR_CONTEXT_OPTIONS_INIT;
+    small.nthreads = 1;
+    small.scratch_nbytes = 32; /* two slots of a chunk's 16 bytes */
+    assert_int_equal(hr_context_create(&small, &w->context, &err), HR_OK);
+    explain(w, &r, 1);
+    assert_int_equal(w->totals.nwaves, 2);
+    hr_context_unref(w->context);
+    w->context = ample;
+    hr_explanation_free(w->explanation);
+    r = to_device(w, HR_DEVICE_CPU);
+    explain(w, &r, 1);
+    assert_int_equal(w->totals.nwaves, 0);
+}
+
 static void a_device_need_not_be_there(void **state) {
     world *w = *state;
     open_v2(w, "null", "{\"id\":\"lz4\",\"acceleration\":1}");
@@ -235,6 +257,7 @@ int main(void) {
         TEST(a_fallback_has_the_reason_that_strict_gives),
         TEST(uncompressed_chunks_are_never_refused),
         TEST(a_chunk_for_two_devices_is_decoded_on_the_host),
+        TEST(waves_are_counted_by_the_staging_memory),
         TEST(a_device_need_not_be_there),
         TEST(wrong_requests_are_refused_as_by_a_read),
     };

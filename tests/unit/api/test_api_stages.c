@@ -122,10 +122,40 @@ static void a_device_read_tells_what_the_device_did(void **state) {
     assert_int_equal(t.ndevices, 1);
 }
 
+static hr_stage_times foretell(const world *w, int64_t n) {
+    const int64_t shape[] = {n};
+    const hr_axis axis = {.stop = n};
+    hr_request r = request(w->node, NULL, 1, shape);
+    r.selection = (hr_selection){.kind = HR_SELECT_AXES, .naxes = 1, .axes = &axis};
+    r.dst.dtype = (hr_dtype){.kind = HR_KIND_UINT, .itemsize = 1};
+    hr_explanation *explanation = NULL;
+    hr_stage_times times = HR_STAGE_TIMES_INIT;
+    assert_int_equal(hr_plan_explain(w->context, &r, 1, &explanation, &err), HR_OK);
+    assert_int_equal(hr_explanation_stages(explanation, &times, &err), HR_OK);
+    hr_explanation_free(explanation);
+    return times;
+}
+
+static void stages_are_foretold_from_finished_batches(void **state) {
+    const world *w = *state;
+    hr_stage_times t = foretell(w, CHUNK_NBYTES);
+    assert_true(t.wall_ns == HR_UNKNOWN && t.ns[HR_STAGE_DECODE] == HR_UNKNOWN);
+    assert_true(t.ns[HR_STAGE_PLAN] > 0 && t.ns[HR_STAGE_PLAN] != HR_UNKNOWN);
+    assert_int_equal(t.bound, -1);
+    const hr_stage_times past = read_on(w, HR_DEVICE_CPU);
+    t = foretell(w, NCHUNKS / 2 * CHUNK_NBYTES);
+    for (int i = HR_STAGE_OPEN; i < HR_NSTAGES; i++) {
+        assert_in_range(t.ns[i] + 1, past.ns[i] / 2, past.ns[i] / 2 + 2);
+    }
+    assert_in_range(t.wall_ns, 1, past.wall_ns);
+    assert_in_range(t.bound, 0, HR_NSTAGES - 1);
+}
+
 static void wrong_records_are_refused(void **state) {
     (void)state;
     hr_stage_times t = {0};
     assert_int_equal(hr_batch_get_stages(NULL, &t, &err), HR_ERR_ARGUMENT);
+    assert_int_equal(hr_explanation_stages(NULL, &t, &err), HR_ERR_ARGUMENT);
 }
 
 int main(void) {
@@ -133,6 +163,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_host_read_tells_what_its_threads_did,
                                         open_world, close_world),
         cmocka_unit_test_setup_teardown(a_device_read_tells_what_the_device_did,
+                                        open_world, close_world),
+        cmocka_unit_test_setup_teardown(stages_are_foretold_from_finished_batches,
                                         open_world, close_world),
         cmocka_unit_test(wrong_records_are_refused),
     };

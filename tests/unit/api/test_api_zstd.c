@@ -115,6 +115,26 @@ static void close_world(world *w) {
     hr_context_unref(w->context);
 }
 
+/* What explain says of the scratch for such chunks. */
+static int32_t scratch_of(world *w) {
+    static const int64_t shape[] = {NCHUNKS * CHUNK_NBYTES};
+    hr_node *node = NULL;
+    hr_explanation *explanation = NULL;
+    hr_planned_chain chain = HR_PLANNED_CHAIN_INIT;
+    assert_int_equal(hr_open_store(w->store, "a", NULL, &node, &w->err), HR_OK);
+    hr_request r = HR_REQUEST_INIT;
+    r.array = node;
+    r.dst = (hr_tensor){.device = {.type = HR_DEVICE_SIMT},
+                        .dtype = {.kind = HR_KIND_UINT, .itemsize = 1},
+                        .ndim = 1,
+                        .shape = shape};
+    assert_int_equal(hr_plan_explain(w->context, &r, 1, &explanation, &w->err), HR_OK);
+    assert_int_equal(hr_explanation_chain(explanation, 0, &chain, &w->err), HR_OK);
+    hr_explanation_free(explanation);
+    hr_node_unref(node);
+    return chain.scratch;
+}
+
 static void strict_reads_are_exact_with_any_scratch_that_suffices(void **state) {
     (void)state;
     static const uint64_t budgets[] = {UINT64_C(2) << 20, UINT64_C(8) << 20,
@@ -143,6 +163,7 @@ static void without_scratch_the_host_decodes_and_strict_says_why(void **state) {
     world w;
     hr_batch_stats stats;
     put_array(&w, 480000); /* a chunk fits, its sequences beside it do not */
+    assert_int_equal(scratch_of(&w), HR_SCRATCH_MAY_LACK);
     hr_status status = read_array(&w, false, false, &stats);
     assert_string_equal(w.err.message, "");
     assert_int_equal(status, HR_OK);
@@ -150,6 +171,22 @@ static void without_scratch_the_host_decodes_and_strict_says_why(void **state) {
     assert_exact(&w);
     assert_int_equal(read_array(&w, true, false, &stats), HR_ERR_STRICT);
     assert_non_null(strstr(w.err.message, "bytes of device scratch"));
+    close_world(&w);
+}
+
+static void scratch_that_lacks_is_foreseen(void **state) {
+    (void)state;
+    if (!has_simt()) {
+        skip();
+    }
+    world w;
+    hr_batch_stats stats;
+    put_array(&w, CHUNK_NBYTES / 2);
+    assert_int_equal(scratch_of(&w), HR_SCRATCH_LACKS);
+    assert_int_equal(read_array(&w, false, false, &stats), HR_ERR_MEMORY);
+    close_world(&w);
+    put_array(&w, UINT64_C(64) << 20);
+    assert_int_equal(scratch_of(&w), HR_SCRATCH_SUFFICES);
     close_world(&w);
 }
 
@@ -206,6 +243,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strict_reads_are_exact_with_any_scratch_that_suffices),
         cmocka_unit_test(without_scratch_the_host_decodes_and_strict_says_why),
+        cmocka_unit_test(scratch_that_lacks_is_foreseen),
         cmocka_unit_test(checksums_are_verified_unless_they_are_to_be_skipped),
         cmocka_unit_test(dictionaries_are_refused_by_name),
     };
