@@ -49,15 +49,21 @@ typedef struct ext_node {
     PyObject *dtype_text; /* str; NULL for a group */
 } ext_node;
 
-/* A selection of one array, with everything that it borrows. */
+/* One selection, and the shape of what it gives. */
+typedef struct ext_part {
+    hr_selection selection;
+    int32_t ndim;
+    int64_t *shape;
+} ext_part;
+
+/* Selections of one array, often thousands, with everything that they borrow. */
 typedef struct ext_selection {
     EXT_HEAD;
-    hr_selection selection;
-    int32_t ndim; /* of the result */
-    int64_t shape[HR_MAX_NDIM];
-    hr_axis axes[HR_MAX_NDIM];
+    Py_ssize_t n;
+    ext_part *parts; /* with their shapes and axes behind them */
+    hr_axis *axes;   /* ndim of the array for each */
     int nviews;
-    Py_buffer views[HR_MAX_NDIM];
+    Py_buffer *views; /* of index lists, which only single selections have */
 } ext_selection;
 
 /* A strided block of elements and who owns it. */
@@ -107,8 +113,12 @@ bool ext_int64s(PyObject *sequence, int64_t *out, int32_t *n);
 PyObject *ext_text(const char *bytes);
 PyObject *ext_tuple(const int64_t *values, int32_t n);
 
-/* selection.c: module function, selection(node, kind, key). */
+/* selection.c: module functions. */
 PyObject *ext_selection_new(PyObject *module, PyObject *args);
+PyObject *ext_selections_new(PyObject *module, PyObject *args);
+PyObject *ext_boxes_new(PyObject *module, PyObject *args);
+/* selection_type.c: what the objects offer. */
+PyObject *ext_selection_alloc(ext_state *state, PyObject *node, Py_ssize_t n);
 
 /* tensor.c: module functions. */
 PyObject *ext_tensor_empty(PyObject *module, PyObject *args);
@@ -122,9 +132,11 @@ ext_tensor *ext_tensor_new(ext_state *state, PyTypeObject *type, PyObject *dtype
 PyObject *ext_tensor_dlpack(PyObject *self, PyObject *versioned);
 PyObject *ext_tensor_from_dlpack(PyObject *module, PyObject *args);
 
-/* batch.c: module function, submit(context, requests, stream, strict, skip_checksums). */
-/* Requests as Python hands them over: a tuple of (node, selection, tensor, allow_cast,
- * packing or None), which they borrow from. False with an exception. */
+/* request.c: requests as Python hands them over: a tuple of (node, selections, memory,
+ * allow_cast, packing or None), which they borrow from. The memory is a tensor, or a
+ * tuple of one for each selection. A tensor for many selections has an axis more than
+ * they have, along which the results lie; or it has one axis, and takes them all in a
+ * row. False with an exception. */
 typedef struct ext_requests {
     hr_request *requests;
     struct ext_request_extra *extras; /* what they point to */
@@ -133,6 +145,7 @@ typedef struct ext_requests {
 bool ext_requests_read(ext_state *state, PyObject *list, ext_requests *out);
 void ext_requests_free(ext_requests *requests);
 
+/* batch.c: module function, submit(context, requests, stream, strict, skip_checksums). */
 PyObject *ext_submit(PyObject *module, PyObject *args);
 /* stages.c: a new reference; None for what is not known. */
 PyObject *ext_count(uint64_t n);

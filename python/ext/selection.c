@@ -7,11 +7,14 @@
 /* A contiguous buffer of items of so many bytes, held until the selection goes. */
 static const void *borrow(ext_selection *self, PyObject *object, Py_ssize_t itemsize,
                           Py_ssize_t *nitems) {
-    if (self->nviews == HR_MAX_NDIM) {
-        PyErr_SetString(PyExc_IndexError, "too many indices");
+    Py_buffer *views =
+        PyMem_Realloc(self->views, ((size_t)self->nviews + 1) * sizeof *views);
+    if (views == NULL) {
+        (void)PyErr_NoMemory();
         return NULL;
     }
-    Py_buffer *view = &self->views[self->nviews];
+    self->views = views;
+    Py_buffer *view = &views[self->nviews];
     if (PyObject_GetBuffer(object, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0) {
         return NULL;
     }
@@ -72,20 +75,27 @@ static bool read_axis(ext_selection *self, PyObject *key, hr_axis *axis) {
     return PyErr_Occurred() == NULL;
 }
 
+/* One part of an index: of a tuple, or the index itself. Borrowed. */
+static PyObject *part_of(PyObject *key, Py_ssize_t i) {
+    return PyTuple_Check(key) ? PyTuple_GetItem(key, i) : key;
+}
+
+static Py_ssize_t count_parts(PyObject *key) {
+    return PyTuple_Check(key) ? PyTuple_Size(key) : 1;
+}
+
 static Py_ssize_t count_ellipses(PyObject *key, Py_ssize_t n) {
     Py_ssize_t count = 0;
     for (Py_ssize_t i = 0; i < n; i++) {
-        count += PyTuple_GetItem(key, i) == Py_Ellipsis;
+        count += part_of(key, i) == Py_Ellipsis;
     }
     return count;
 }
 
 /* `...` stands for as many whole axes as are missing; those at the end need no saying. */
-static bool read_axes(ext_selection *self, PyObject *key, int32_t ndim) {
-    Py_ssize_t n = PyTuple_Size(key);
-    if (n < 0) {
-        return false;
-    }
+static bool read_axes(ext_selection *self, PyObject *key, int32_t ndim, hr_axis *axes,
+                      hr_selection *out) {
+    Py_ssize_t n = count_parts(key);
     Py_ssize_t ellipses = count_ellipses(key, n);
     if (n - ellipses > ndim || ellipses > 1) {
         PyErr_Format(PyExc_IndexError, "%zd indices (and %zd ellipses) for %d dimensions",
@@ -94,39 +104,40 @@ static bool read_axes(ext_selection *self, PyObject *key, int32_t ndim) {
     }
     int32_t axis = 0;
     for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *part = PyTuple_GetItem(key, i);
+        PyObject *part = part_of(key, i);
         if (part != Py_Ellipsis) {
-            if (!read_axis(self, part, &self->axes[axis++])) {
+            if (!read_axis(self, part, &axes[axis++])) {
                 return false;
             }
             continue;
         }
         for (Py_ssize_t k = ndim - (n - 1); k > 0; k--) {
-            self->axes[axis++] = (hr_axis){.stop = HR_NONE, .start = HR_NONE, .step = 1};
+            axes[axis++] = (hr_axis){.stop = HR_NONE, .start = HR_NONE, .step = 1};
         }
     }
-    self->selection.axes = self->axes;
-    self->selection.naxes = axis;
+    out->axes = axes;
+    out->naxes = axis;
     return true;
 }
 
 static bool read_key(ext_selection *self, PyObject *key, const hr_node_info *info) {
     Py_ssize_t n = 0;
-    switch (self->selection.kind) {
+    hr_selection *out = &self->parts->selection;
+    switch (out->kind) {
     case HR_SELECT_ALL:
         return true;
     case HR_SELECT_AXES:
     case HR_SELECT_BLOCKS:
-        return read_axes(self, key, info->ndim);
+        return read_axes(self, key, info->ndim, self->axes, out);
     case HR_SELECT_POINTS:
-        self->selection.points = borrow(self, key, (Py_ssize_t)sizeof(int64_t), &n);
+        out->points = borrow(self, key, (Py_ssize_t)sizeof(int64_t), &n);
         if (PyErr_Occurred() != NULL) {
             return false;
         }
-        self->selection.npoints = (uint64_t)(info->ndim > 0 ? n / info->ndim : 0);
+        out->npoints = (uint64_t)(info->ndim > 0 ? n / info->ndim : 0);
         return true;
     case HR_SELECT_MASK:
-        self->selection.mask = borrow(self, key, 1, &n);
+        out->mask = borrow(self, key, 1, &n);
         if (PyErr_Occurred() != NULL) {
             return false;
         }
@@ -153,72 +164,127 @@ static bool read_key(ext_selection *self, PyObject *key, const hr_node_info *inf
     return true;
 }
 
-PyObject *ext_selection_new(PyObject *module, PyObject *args) {
-    ext_state *state = ext_state_of(module);
-    PyObject *node;
-    PyObject *key;
-    int kind;
-    if (!PyArg_ParseTuple(args, "OiO", &node, &kind, &key) ||
-        !ext_is(node, state->node, "Node")) {
-        return NULL;
-    }
-    ext_selection *self = ext_new(state, state->selection);
-    if (self == NULL) {
-        return NULL;
-    }
-    ext_node *array = (ext_node *)node;
-    self->selection.kind = (hr_selection_kind)kind;
-    if (!read_key(self, key, &array->info)) {
-        Py_DECREF(self);
-        return NULL;
-    }
+/* Ask the library what the selections give. */
+static PyObject *measured(ext_selection *self, const ext_node *array) {
     hr_error err = HR_ERROR_INIT;
-    hr_status status;
-    if (kind == HR_SELECT_MASK) { /* counts the whole mask */
-        Py_BEGIN_ALLOW_THREADS status = hr_selection_shape(
-            array->node, &self->selection, &self->ndim, self->shape, &err);
-        Py_END_ALLOW_THREADS
-    } else {
-        status = hr_selection_shape(array->node, &self->selection, &self->ndim,
-                                    self->shape, &err);
+    hr_status status = HR_OK;
+    int64_t shape[HR_MAX_NDIM];
+    for (Py_ssize_t i = 0; i < self->n && status == HR_OK; i++) {
+        ext_part *part = &self->parts[i];
+        if (part->selection.kind == HR_SELECT_MASK) { /* counts the whole mask */
+            Py_BEGIN_ALLOW_THREADS status = hr_selection_shape(
+                array->node, &part->selection, &part->ndim, shape, &err);
+            Py_END_ALLOW_THREADS
+        } else {
+            status = hr_selection_shape(array->node, &part->selection, &part->ndim, shape,
+                                        &err);
+        }
+        if (status == HR_OK) {
+            memcpy(part->shape, shape, (size_t)part->ndim * sizeof *shape);
+        }
     }
     if (status != HR_OK) {
         Py_DECREF(self);
-        return ext_raise(state, &err);
+        return ext_raise(self->state, &err);
     }
     return (PyObject *)self;
 }
 
-static void selection_dealloc(PyObject *object) {
-    ext_selection *self = (ext_selection *)object;
-    for (int i = 0; i < self->nviews; i++) {
-        PyBuffer_Release(&self->views[i]);
+/* selection(node, kind, key) */
+PyObject *ext_selection_new(PyObject *module, PyObject *args) {
+    ext_state *state = ext_state_of(module);
+    PyObject *node, *key;
+    int kind;
+    if (!PyArg_ParseTuple(args, "OiO", &node, &kind, &key)) {
+        return NULL;
     }
-    ext_delete(self);
+    ext_selection *self = (ext_selection *)ext_selection_alloc(state, node, 1);
+    if (self == NULL) {
+        return NULL;
+    }
+    self->parts->selection.kind = (hr_selection_kind)kind;
+    if (!read_key(self, key, &((ext_node *)node)->info)) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    return measured(self, (ext_node *)node);
 }
 
-static PyObject *selection_shape(PyObject *object, void *closure) {
-    (void)closure;
-    const ext_selection *self = (ext_selection *)object;
-    return ext_tuple(self->shape, self->ndim);
+/* Slices and integers of Python's own, and ... */
+static bool is_plain(PyObject *key) {
+    Py_ssize_t n = PyTuple_Check(key) ? PyTuple_Size(key) : 1;
+    bool ok = true;
+    for (Py_ssize_t i = 0; ok && i < n; i++) {
+        PyObject *part = part_of(key, i);
+        ok = PySlice_Check(part) || PyLong_CheckExact(part) || part == Py_Ellipsis;
+    }
+    return ok;
 }
 
-static PyObject *selection_ndim(PyObject *object, void *closure) {
-    (void)closure;
-    return PyLong_FromLong(((ext_selection *)object)->ndim);
+/* selections(node, keys): a list of plain indices; None where one of them is not plain.
+ */
+PyObject *ext_selections_new(PyObject *module, PyObject *args) {
+    ext_state *state = ext_state_of(module);
+    PyObject *node, *keys;
+    if (!PyArg_ParseTuple(args, "OO!", &node, &PyList_Type, &keys)) {
+        return NULL;
+    }
+    Py_ssize_t n = PyList_Size(keys);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (!is_plain(PyList_GetItem(keys, i))) {
+            return Py_BuildValue("");
+        }
+    }
+    ext_selection *self = (ext_selection *)ext_selection_alloc(state, node, n);
+    if (self == NULL) {
+        return NULL;
+    }
+    const int32_t ndim = ((ext_node *)node)->info.ndim;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        hr_selection *out = &self->parts[i].selection;
+        out->kind = HR_SELECT_AXES;
+        if (!read_axes(self, PyList_GetItem(keys, i), ndim, self->axes + i * ndim, out)) {
+            Py_DECREF(self);
+            return NULL;
+        }
+    }
+    return measured(self, (ext_node *)node);
 }
 
-static PyGetSetDef selection_getset[] = {
-    {"ndim", selection_ndim, NULL, "Number of axes of the result.", NULL},
-    {"shape", selection_shape, NULL, "Shape of the result.", NULL},
-    {NULL, NULL, NULL, NULL, NULL},
-};
-static PyType_Slot selection_slots[] = {{Py_tp_dealloc, (void *)selection_dealloc},
-                                        {Py_tp_getset, selection_getset},
-                                        {0, NULL}};
-PyType_Spec ext_selection_spec = {
-    .name = "headrace._ext.Selection",
-    .basicsize = sizeof(ext_selection),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = selection_slots,
-};
+/* boxes(node, starts, lengths): of these lengths along the leading axes, at the places
+ * that a buffer of int64 has one after the other. */
+PyObject *ext_boxes_new(PyObject *module, PyObject *args) {
+    ext_state *state = ext_state_of(module);
+    PyObject *node, *starts, *lengths;
+    int64_t sides[HR_MAX_NDIM];
+    int32_t naxes;
+    Py_ssize_t nstarts;
+    if (!PyArg_ParseTuple(args, "OOO", &node, &starts, &lengths) ||
+        !ext_int64s(lengths, sides, &naxes)) {
+        return NULL;
+    }
+    Py_ssize_t n = PyObject_Size(starts);
+    ext_selection *self =
+        n < 0 ? NULL : (ext_selection *)ext_selection_alloc(state, node, n);
+    if (self == NULL) {
+        return NULL;
+    }
+    const int64_t *at = borrow(self, starts, (Py_ssize_t)sizeof *at, &nstarts);
+    if (at == NULL || naxes > ((ext_node *)node)->info.ndim || nstarts != n * naxes) {
+        if (PyErr_Occurred() == NULL) {
+            PyErr_SetString(PyExc_IndexError, "boxes for another number of dimensions");
+        }
+        Py_DECREF(self);
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        hr_axis *axes = self->axes + i * ((ext_node *)node)->info.ndim;
+        for (int32_t k = 0; k < naxes; k++) {
+            const int64_t start = *at++;
+            axes[k] = (hr_axis){.start = start, .stop = start + sides[k], .step = 1};
+        }
+        self->parts[i].selection =
+            (hr_selection){.kind = HR_SELECT_AXES, .axes = axes, .naxes = naxes};
+    }
+    return measured(self, (ext_node *)node);
+}

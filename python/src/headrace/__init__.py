@@ -24,7 +24,7 @@ from ._ext import version as _version
 from ._future import Future
 from ._node import Array, Group, MemoryStore, open
 from ._read import Packed, read_batch
-from ._select import blocks, mask, oindex, vindex
+from ._select import blocks, boxes, mask, oindex, vindex
 from ._stages import Stage, Stages
 from ._tensor import Tensor
 
@@ -35,6 +35,6 @@ __all__ = [
     "MemoryStore", "MetadataError", "MissingChunkError", "NotFoundError", "Packed", "Packing",
     "PlannedChain", "PlannedCodec",
     "SelectionError", "ShapeError", "Stage", "Stages", "StoreError", "StrictError", "Tensor", "TimedOutError",
-    "TooLargeError", "UnsupportedError", "__version__", "blocks", "codecs", "config",
+    "TooLargeError", "UnsupportedError", "__version__", "blocks", "boxes", "codecs", "config",
     "device_info", "explain", "mask", "oindex", "open", "read_batch", "vindex",
 ]

@@ -113,7 +113,8 @@ def _chain(row: dict[str, Any]) -> PlannedChain:
 def _destination(want: _read.Want, device: tuple[int, int]) -> Tensor:
     """A tensor without memory, as Want.allocate would make one."""
     text = want.text if device == HOST else _dtypes.native(want.text)
-    return _ext.wrap(Tensor, 0, device, want.shape, None, text, want.itemsize, False, None)
+    return _ext.wrap(Tensor, 0, device, (int(want.sizes.sum()),), None, text, want.itemsize,
+                     False, None)
 
 
 def explain(items: Iterable[Any], *, dtype: Any = None, device: Any = None,

@@ -196,14 +196,15 @@ class Array(_Node):
              dtype: Any = None, device: Any = None,
              mask_and_scale: bool | _cf.Packing = False, strict: bool | None = None,
              progress: Progress | None = None) -> Future:
-        """Start reading one selection (the future gives a Tensor), or a list of them (a list).
+        """Start reading one selection (the future gives a Tensor), or a list of them, or
+        hr.boxes (a list).
 
         With out=, an array for one selection or what read_batch takes for a list, that is
         filled and is the result. The rest is as in read_batch.
         """
-        is_one = not isinstance(selections, list)
-        keys = [selections] if is_one else selections
-        wants = [_read.Want(self, key, dtype, mask_and_scale) for key in keys]
+        is_one = not isinstance(selections, (list, _select.Boxes))
+        wants = [_read.want(self, selections, dtype, mask_and_scale)] if is_one else \
+            _read.wants(self, selections, dtype, mask_and_scale)
         where = self._device if device is None else _config.parse_device(device)
         future = _read.submit(
             wants, (lambda results: results[0]) if is_one else (lambda results: results),

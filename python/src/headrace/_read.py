@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence
+import itertools
+import operator
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence, cast
 
 import numpy as np
 
@@ -20,15 +21,15 @@ if TYPE_CHECKING:
 
 
 class Want:
-    """One selection of one array, and the type it is wanted in."""
+    """Selections of one array, and the type they are wanted in."""
 
     __slots__ = ("array", "is_flat", "is_vlen", "itemsize", "packing", "selection", "shape", "text")
 
-    def __init__(self, array: Array, key: Any, dtype: Any = None,
-                 mask_and_scale: bool | _cf.Packing = False) -> None:
-        self.array = array
-        self.selection, self.shape = _select.resolve(array._node, array.shape, key)
-        self.is_flat = self.selection.ndim != len(self.shape)  # coordinates
+    def __init__(self, array: Array, selection: _ext.Selection, shape: tuple[int, ...] | None,
+                 dtype: Any = None, mask_and_scale: bool | _cf.Packing = False) -> None:
+        self.array, self.selection = array, selection
+        self.shape = shape
+        """Of each result; None where they differ."""
         info = array._info
         self.is_vlen = info["kind"] >= _dtypes.VLEN_UTF8
         self.text, self.itemsize = info["dtype"], info["itemsize"]
@@ -50,14 +51,29 @@ class Want:
         if self.array.dtype.fields is None or np.dtype(dtype) != self.array.dtype:
             self.text, self.itemsize = text, itemsize
 
-    def allocate(self, outputs: Outputs, device: tuple[int, int]) -> Tensor:
+    @property
+    def n(self) -> int:
+        """Number of selections."""
+        return self.selection.n
+
+    @property
+    def shapes(self) -> Sequence[tuple[int, ...]]:
+        """Of the results."""
+        return self.selection.shapes if self.shape is None else [self.shape] * self.n
+
+    @property
+    def sizes(self) -> np.ndarray[Any, Any]:
+        """Elements of the results."""
+        return np.frombuffer(self.selection.sizes, np.int64)
+
+    def allocate(self, outputs: Outputs, device: tuple[int, int]) -> list[Tensor]:
+        if self.is_vlen:
+            device = HOST
         text = self.text if device == HOST else _dtypes.native(self.text)
-        return outputs.allocate(device, self.shape, text, self.itemsize)
+        return [outputs.allocate(device, shape, text, self.itemsize) for shape in self.shapes]
 
     def check(self, tensor: Tensor, may_cast: bool) -> None:
-        """May the caller's memory be the destination?"""
-        if tensor.shape != self.shape:
-            raise ShapeError(f"out has the shape {tensor.shape}, the selection {self.shape}")
+        """May the caller's memory, whatever its shape, be the destination?"""
         if tensor.dtype_text == self.text or may_cast:
             return
         if self.is_vlen or _dtypes.native(tensor.dtype_text) != _dtypes.native(self.text):
@@ -66,18 +82,23 @@ class Want:
             raise DTypeError(f"out has elements of {tensor.dtype_text}, the array of "
                              f"{self.text}; give dtype= to have them converted")
 
-    def request(self, tensor: Tensor) -> tuple[Any, ...]:
-        if self.is_flat:
-            tensor = flat(tensor, self.selection.shape[0])
-        text, own = tensor.dtype_text, self.array._info["dtype"]
-        is_cast = text != own and _dtypes.native(text) != _dtypes.native(own)
-        return (self.array._node, self.selection, tensor, is_cast, self.packing)
+    def request(self, memory: Sequence[Tensor] | Tensor) -> tuple[Any, ...]:
+        """As the extension takes it: into a tensor for each selection, or one for all."""
+        tensors = [memory] if isinstance(memory, Tensor) else memory
+        own = self.array._info["dtype"]
+        is_cast = any(text != own and _dtypes.native(text) != _dtypes.native(own)
+                      for text in {tensor.dtype_text for tensor in tensors})
+        if self.n == 1 and self.selection.shape != self.shape:  # coordinates, with several axes
+            tensors = memory = [flat(tensors[0], self.selection.shapes[0][0])]
+        return (self.array._node, self.selection,
+                memory if isinstance(memory, Tensor) else tuple(tensors), is_cast, self.packing)
 
-    def result(self, batch: _ext.Batch, tensor: Tensor) -> Any:
-        """What the caller gets: the tensor, or objects of variable length as NumPy has
+    def results(self, batch: _ext.Batch, tensors: Sequence[Tensor]) -> Sequence[Any]:
+        """What the caller gets: the tensors, or objects of variable length as NumPy has
         them."""
-        if not self.is_vlen:
-            return tensor
+        return [self._objects(batch, tensor) for tensor in tensors] if self.is_vlen else tensors
+
+    def _objects(self, batch: _ext.Batch, tensor: Tensor) -> Any:
         info = self.array._info
         items: list[Any] = batch.items(tensor, info["kind"] == _dtypes.VLEN_UTF8)
         if info["kind"] == _dtypes.VLEN_ARRAY:
@@ -86,7 +107,24 @@ class Want:
         out = np.empty(len(items), self.array.dtype)
         for i, item in enumerate(items):
             out[i] = item
-        return out.reshape(self.shape)
+        return out.reshape(tensor.shape)
+
+
+def want(array: Array, key: Any, dtype: Any = None,
+         mask_and_scale: bool | _cf.Packing = False) -> Want:
+    """Of one selection."""
+    selection, shape = _select.resolve(array._node, array.shape, key)
+    return Want(array, selection, shape, dtype, mask_and_scale)
+
+
+def wants(array: Array, keys: list[Any] | _select.Boxes, dtype: Any,
+          mask_and_scale: bool | _cf.Packing) -> list[Want]:
+    """Of many selections: one, where they are boxes or basic indices all."""
+    selection = _select.resolve_many(array._node, array.shape, keys)
+    if selection is None:
+        assert isinstance(keys, list)
+        return [want(array, key, dtype, mask_and_scale) for key in keys]
+    return [Want(array, selection, selection.shape, dtype, mask_and_scale)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,114 +146,135 @@ class Packed:
 
 def get(array: Array, key: Any, device: tuple[int, int]) -> Any:
     """One selection, waited for."""
-    want = Want(array, key)
-    if want.is_vlen:
-        device = HOST
+    one = want(array, key)
     settings = _config.config.get()
     outputs = Outputs(array._context, None)
-    tensor = want.allocate(outputs, device)
-    batch = _ext.submit(array._context, (want.request(tensor),), outputs.stream,
+    tensors = one.allocate(outputs, device)
+    batch = _ext.submit(array._context, (one.request(tensors),), outputs.stream,
                         settings.strict, settings.skip_checksums)
     batch.wait(-1)
-    return want.result(batch, tensor)
+    return one.results(batch, tensors)[0]
 
 
-def _tensors(wants: Sequence[Want], out: Any, outputs: Outputs, may_cast: bool,
-             devices: Sequence[tuple[int, int]]) -> tuple[list[Tensor], Any]:
+Memory = Sequence[Tensor] | Tensor
+
+
+def _memory(chosen: Sequence[Want], out: Any, outputs: Outputs, may_cast: bool,
+            devices: Sequence[tuple[int, int]]) -> tuple[list[Memory], Any]:
     """The destinations, and what the caller gets (None: what each request gives)."""
     if out is None:
-        made = [want.allocate(outputs, HOST if want.is_vlen else device)
-                for want, device in zip(wants, devices)]
-        return made, None
-    if any(want.is_vlen for want in wants):
+        return [want.allocate(outputs, device) for want, device in zip(chosen, devices)], None
+    if any(want.is_vlen for want in chosen):
         raise DTypeError("elements of variable length are not delivered into given memory")
     if isinstance(out, str):
         if out != "packed":
             raise ArgumentError(f"out is {out!r}: a list, \"packed\", or memory")
-        return _packed(wants, outputs, devices)
+        return _packed(chosen, outputs, devices)
     if isinstance(out, (list, tuple)):
-        if len(out) != len(wants):
-            raise ShapeError(f"{len(out)} outputs for {len(wants)} selections")
-        taken = [outputs.take(obj) for obj in out]
-        for want, tensor in zip(wants, taken):
-            want.check(tensor, may_cast)
-        outputs.check_overlaps()
-        return taken, out
-    return _split(wants, out, outputs, may_cast), out
+        return _listed(chosen, out, outputs, may_cast), out
+    return _split(chosen, out, outputs, may_cast), out
 
 
-def _packed(wants: Sequence[Want], outputs: Outputs,
-            devices: Sequence[tuple[int, int]]) -> tuple[list[Tensor], Packed]:
-    kinds = {(want.text, want.itemsize) for want in wants}
+def _packed(chosen: Sequence[Want], outputs: Outputs,
+            devices: Sequence[tuple[int, int]]) -> tuple[list[Memory], Packed]:
+    kinds = {(want.text, want.itemsize) for want in chosen}
     if len(kinds) > 1 or len(set(devices)) > 1:
         raise DTypeError("packed results are of one type on one device; give dtype= or device=")
     text, itemsize = kinds.pop() if kinds else ("|u1", 1)
     device = devices[0] if devices else HOST
-    offsets = np.zeros(len(wants) + 1, np.int64)
-    np.cumsum([math.prod(want.shape) for want in wants], out=offsets[1:])
+    shapes = tuple(itertools.chain.from_iterable(want.shapes for want in chosen))
+    offsets = np.zeros(len(shapes) + 1, np.int64)
+    np.cumsum(np.concatenate([want.sizes for want in chosen] or [offsets[1:]]), out=offsets[1:])
     text = text if device == HOST else _dtypes.native(text)
     data = outputs.allocate(device, (int(offsets[-1]),), text, itemsize)
-    packed = Packed(data, offsets, tuple(want.shape for want in wants))
-    return [packed[i] for i in range(len(wants))], packed
+    return _rows(data, [int(want.sizes.sum()) for want in chosen]), Packed(data, offsets, shapes)
 
 
-def _split(wants: Sequence[Want], out: Any, outputs: Outputs, may_cast: bool) -> list[Tensor]:
-    """One block of memory: a result per entry of the first axis, or all in a row."""
-    whole = outputs.take(out)
+def _listed(chosen: Sequence[Want], out: Sequence[Any], outputs: Outputs,
+            may_cast: bool) -> list[Memory]:
+    """Memory for each selection."""
+    total = sum(want.n for want in chosen)
+    if len(out) != total:
+        raise ShapeError(f"{len(out)} outputs for {total} selections")
+    taken = iter([outputs.take(obj) for obj in out])
+    made: list[Memory] = []
+    for want in chosen:
+        tensors = list(itertools.islice(taken, want.n))
+        for tensor, shape in zip(tensors, want.shapes):
+            if tensor.shape != shape:
+                raise ShapeError(f"out has the shape {tensor.shape}, the selection {shape}")
+            want.check(tensor, may_cast)
+        made.append(tensors)
     outputs.check_overlaps()
-    sizes = [math.prod(want.shape) for want in wants]
-    is_stacked = whole.ndim > 0 and whole.shape[0] == len(wants) and all(
-        want.shape == whole.shape[1:] for want in wants)
-    if not is_stacked and (whole.ndim != 1 or whole.shape[0] != sum(sizes)):
-        raise ShapeError(f"out has the shape {whole.shape}; the selections want "
-                         f"({len(wants)}, …) of one shape each, or ({sum(sizes)},)")
-    step = whole.strides[0] if whole.shape[0] else 0
-    made, at = [], whole.ptr
-    for want, size in zip(wants, sizes):
-        if not is_stacked and want.shape and step != whole.itemsize:
-            raise ShapeError("out must be contiguous to hold results in a row")
-        tensor = _ext.wrap(Tensor, at, whole.device_id, want.shape,
-                           whole.strides[1:] if is_stacked else None, whole.dtype_text,
-                           whole.itemsize, False, whole)
-        want.check(tensor, may_cast)
-        made.append(tensor)
-        at += step if is_stacked else step * size
     return made
 
 
-def submit(wants: Sequence[Want], finish: Callable[[list[Any]], Any], *, out: Any, stream: Any,
+def _split(chosen: Sequence[Want], out: Any, outputs: Outputs, may_cast: bool) -> list[Memory]:
+    """One block of memory: a result per entry of the first axis, or all in a row."""
+    whole = outputs.take(out)
+    outputs.check_overlaps()
+    for want in chosen:
+        want.check(whole, may_cast)
+    total = sum(want.n for want in chosen)
+    if whole.ndim > 0 and whole.shape[0] == total and all(
+            want.shape == whole.shape[1:] for want in chosen if want.n):
+        return _rows(whole, [want.n for want in chosen])
+    sizes = [int(want.sizes.sum()) for want in chosen]
+    if whole.ndim != 1 or whole.shape[0] != sum(sizes):
+        raise ShapeError(f"out has the shape {whole.shape}; the selections want "
+                         f"({total}, …) of one shape each, or ({sum(sizes)},)")
+    if not whole.contiguous:
+        raise ShapeError("out must be contiguous to hold results in a row")
+    return _rows(whole, sizes)
+
+
+def _rows(whole: Tensor, counts: Iterable[int]) -> list[Memory]:
+    """So many entries of its first axis each."""
+    made: list[Memory] = []
+    at = whole.ptr
+    for n in counts:
+        made.append(_ext.wrap(Tensor, at, whole.device_id, (n, *whole.shape[1:]), whole.strides,
+                              whole.dtype_text, whole.itemsize, False, whole))
+        at += n * whole.strides[0]
+    return made
+
+
+def submit(chosen: Sequence[Want], finish: Callable[[list[Any]], Any], *, out: Any, stream: Any,
            may_cast: bool, devices: Sequence[tuple[int, int]], strict: bool | None,
            progress: Progress | None) -> Future:
     """Start reading. finish makes the future's result of the list of results."""
     settings = _config.config.get()
-    context = wants[0].array._context if wants else _config.context()
+    context = chosen[0].array._context if chosen else _config.context()
     outputs = Outputs(context, stream)
-    tensors, given = _tensors(wants, out, outputs, may_cast, devices)
-    requests = tuple(want.request(tensor) for want, tensor in zip(wants, tensors))
+    memory, given = _memory(chosen, out, outputs, may_cast, devices)
+    requests = tuple(want.request(own) for want, own in zip(chosen, memory))
     batch = _ext.submit(context, requests, outputs.stream,
                         settings.strict if strict is None else strict, settings.skip_checksums)
 
     def result(done: _ext.Batch) -> Any:
         if given is not None:
             return given
-        return finish([want.result(done, tensor) for want, tensor in zip(wants, tensors)])
+        return finish([result for want, tensors in zip(chosen, memory)
+                       for result in want.results(done, cast(Sequence[Tensor], tensors))])
 
-    return Future(batch, result, len(wants), progress)
+    return Future(batch, result, sum(want.n for want in chosen), progress)
 
 
 def wants_of(items: Iterable[Any], dtype: Any,
              mask_and_scale: bool | _cf.Packing) -> list[Want]:
-    """Of the items of read_batch."""
+    """Of the items of read_batch; neighbours of one array go together."""
     from ._node import Array  # which reads through this module
 
-    wants = []
-    for item in items:
+    def pair(item: Any) -> Any:
         pair = item if isinstance(item, (tuple, list)) else (item, ...)
         if len(pair) != 2 or not isinstance(pair[0], Array):
             raise ArgumentError(f"an item is an array, or (array, selection), not {item!r}")
-        array, key = pair
-        wants.append(Want(array, key, dtype, mask_and_scale))
-    return wants
+        return pair
+
+    chosen: list[Want] = []
+    for array, run in itertools.groupby(map(pair, items), operator.itemgetter(0)):
+        chosen += wants(array, [key for _, key in run], dtype, mask_and_scale)
+    return chosen
 
 
 def read_batch(items: Iterable[Any], out: Any = None, *, stream: Any = None, dtype: Any = None,
@@ -241,9 +300,9 @@ def read_batch(items: Iterable[Any], out: Any = None, *, stream: Any = None, dty
     Wrong selections, shapes, types, devices, and memory that is read-only or overlaps are
     refused before any work. Returns a Future.
     """
-    wants = wants_of(items, dtype, mask_and_scale)
+    chosen = wants_of(items, dtype, mask_and_scale)
     devices = [_config.parse_device(device) if device is not None else want.array._device
-               for want in wants]
-    return submit(wants, lambda results: results, out=out, stream=stream,
+               for want in chosen]
+    return submit(chosen, lambda results: results, out=out, stream=stream,
                   may_cast=dtype is not None or bool(mask_and_scale), devices=devices,
                   strict=strict, progress=progress)

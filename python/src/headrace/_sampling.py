@@ -48,12 +48,10 @@ class Places:
         return np.stack([p * s for p, s in zip(places, self.stride)], axis=-1)
 
     def selections(self, starts: np.ndarray[Any, Any]) -> Any:
-        """As a read takes them: one selection where samples are cut along one axis, which
-        is much less work than a list of them."""
+        """As a read takes them: one selection where samples are cut along one axis."""
         if len(self.crop) == 1:
             return _select.oindex[(starts + np.arange(self.crop[0])).reshape(-1)]
-        return [tuple(slice(i, i + c) for i, c in zip(start, self.crop))
-                for start in starts.tolist()]
+        return _select.Boxes(starts, self.crop)
 
     def sample_shape(self, array: _node.Array) -> tuple[int, ...]:
         rest = array.shape[len(self.crop):]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import operator
 import types
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -12,6 +16,7 @@ from ._errors import SelectionError
 
 ALL, AXES, POINTS, MASK, BLOCKS = range(5)  # the library's kinds
 _PLAIN = {int, slice, types.EllipsisType}
+_Resolver = TypeVar("_Resolver", bound=Callable[..., Any])
 
 
 class Keyed:
@@ -42,6 +47,31 @@ blocks = _Maker("blocks", "blocks[0, 1:3]: whole innermost chunks by their numbe
 def mask(array: Any) -> Keyed:
     """The elements where a boolean array of the same shape is true."""
     return Keyed("mask", array)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Boxes:
+    """What boxes() makes."""
+
+    starts: np.ndarray[Any, Any]
+    shape: tuple[int, ...]
+
+
+def boxes(starts: Any, shape: Sequence[int]) -> Boxes:
+    """Many selections of one shape, which cost next to nothing each.
+
+        a.read(hr.boxes([[0, 5], [7, 3]], (16, 16)), out="packed")
+
+    starts: the first elements, of the shape (boxes, axes). shape: lengths along these, the
+    leading axes; the others are taken whole. Array.read takes them as a list of selections.
+    Raises SelectionError.
+    """
+    numbers = np.ascontiguousarray(_integers(starts))
+    sides = tuple(map(operator.index, shape))
+    if numbers.ndim != 2 or numbers.shape[1] != len(sides) or min(sides, default=1) < 0:
+        raise SelectionError(f"starts of the shape {numbers.shape} for boxes of {sides}: "
+                             f"(boxes, {len(sides)}) is wanted")
+    return Boxes(numbers, sides)
 
 
 def _is_list(key: Any) -> bool:
@@ -101,7 +131,7 @@ def _points(node: _ext.Node, shape: tuple[int, ...],
     parts = key if isinstance(key, tuple) else (key,)
     if len(parts) == 1 and getattr(parts[0], "dtype", None) == np.bool_:
         selection = _masked(node, shape, parts[0])
-        return selection, selection.shape
+        return selection, selection.shapes[0]
     if len(parts) != len(shape) or not parts:
         raise SelectionError(f"vindex takes an index for each of {len(shape)} axes, or a mask")
     if any(isinstance(part, slice) or part is Ellipsis for part in parts):
@@ -119,7 +149,7 @@ def _mixed(node: _ext.Node, shape: tuple[int, ...],
     """An index in brackets with lists or arrays in it."""
     if getattr(key, "dtype", None) == np.bool_ and key.shape == shape:
         selection = _masked(node, shape, key)
-        return selection, selection.shape
+        return selection, selection.shapes[0]
     parts = key if isinstance(key, tuple) else (key,)
     lists = [part for part in parts if _is_list(part)]
     are_whole = all(_is_list(part) or isinstance(part, (int, np.integer)) for part in parts)
@@ -129,32 +159,52 @@ def _mixed(node: _ext.Node, shape: tuple[int, ...],
     if len(lists) > 1:
         raise SelectionError("more than one list among the indices: say oindex or vindex")
     selection = _outer(node, shape, key)
-    return selection, selection.shape
+    return selection, selection.shapes[0]
 
 
+def _refused(function: _Resolver) -> _Resolver:
+    """What is wrong with an index is a SelectionError."""
+    @functools.wraps(function)
+    def resolver(*args: Any) -> Any:
+        try:
+            return function(*args)
+        except SelectionError:
+            raise
+        except (IndexError, TypeError, ValueError) as error:
+            raise SelectionError(str(error)) from None
+    return cast(_Resolver, resolver)
+
+
+@_refused
 def resolve(node: _ext.Node, shape: tuple[int, ...],
             key: Any) -> tuple[_ext.Selection, tuple[int, ...]]:
     """The selection, and the shape that its result is given."""
-    try:
-        if type(key) is tuple:
-            if _PLAIN.issuperset(map(type, key)):
-                selection = _ext.selection(node, AXES, key)
-                return selection, selection.shape
-        elif type(key) in _PLAIN:
-            selection = _ext.selection(node, AXES, (key,))
-            return selection, selection.shape
-        if not isinstance(key, Keyed):
-            return _mixed(node, shape, key)
-        if key.kind == "points":
-            return _points(node, shape, key.key)
-        if key.kind == "outer":
-            selection = _outer(node, shape, key.key)
-        elif key.kind == "mask":
-            selection = _masked(node, shape, key.key)
-        else:
-            selection = _ext.selection(node, BLOCKS, tuple(_expand(key.key, len(shape))))
-        return selection, selection.shape
-    except SelectionError:
-        raise
-    except (IndexError, TypeError, ValueError) as error:
-        raise SelectionError(str(error)) from None
+    if type(key) in _PLAIN or (type(key) is tuple and _PLAIN.issuperset(map(type, key))):
+        selection = _ext.selection(node, AXES, key)
+    elif not isinstance(key, Keyed):
+        return _mixed(node, shape, key)
+    elif key.kind == "points":
+        return _points(node, shape, key.key)
+    elif key.kind == "outer":
+        selection = _outer(node, shape, key.key)
+    elif key.kind == "mask":
+        selection = _masked(node, shape, key.key)
+    else:
+        selection = _ext.selection(node, BLOCKS, key.key)
+    return selection, selection.shapes[0]
+
+
+@_refused
+def resolve_many(node: _ext.Node, shape: tuple[int, ...],
+                 keys: list[Any] | Boxes) -> _ext.Selection | None:
+    """Boxes or basic indices, all in one; None where there are others among them."""
+    if not isinstance(keys, Boxes):
+        return _ext.selections(node, keys)
+    starts, naxes = keys.starts, len(keys.shape)
+    if naxes > len(shape):
+        raise SelectionError(f"boxes with {naxes} axes in an array with {len(shape)}")
+    room = np.subtract(shape[:naxes], keys.shape)
+    if len(starts) and ((starts < 0) | (starts > room)).any():
+        bad = starts[((starts < 0) | (starts > room)).any(axis=1)][0].tolist()
+        raise SelectionError(f"a box of {keys.shape} at {bad} in an array of {shape}")
+    return _ext.boxes(node, starts, keys.shape)

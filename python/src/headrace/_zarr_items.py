@@ -65,13 +65,13 @@ def read_items(node: _ext.Node, grid: Sequence[int],
     chosen = {number: context or ItemContext() for number, context in contexts.items()}
     wants, outs = [], []
     for coordinates, context in chosen.items():
-        want = _read.Want(array, _key(coordinates, grid, array.shape, context.selection),
+        want = _read.want(array, _key(coordinates, grid, array.shape, context.selection),
                           context.dtype)
         device = _config.parse_device(context.device)
         text = want.text if device == _config.HOST else _dtypes.native(want.text)
         wants.append(want)
         outs.append(context.out if context.out is not None else _ext.empty(
-            Tensor, array._context, device, want.shape, text, want.itemsize))
+            Tensor, array._context, device, want.shapes[0], text, want.itemsize))
     _read.submit(wants, lambda results: results, out=outs, stream=None, may_cast=False,
                  devices=[_config.HOST] * len(wants), strict=None, progress=None).result()
     return dict(zip(chosen, outs))

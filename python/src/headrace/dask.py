@@ -16,7 +16,7 @@ import numpy as np
 from . import _cf, _config, _dtypes, _node
 from ._config import HOST
 from ._errors import ArgumentError
-from ._read import Want
+from ._read import want
 from ._tensor import Tensor
 
 __all__ = ["from_array"]
@@ -30,7 +30,7 @@ class _Blocks:
         self._array, self._device = array.to_device("cpu"), device
         self._options = {"dtype": dtype, "mask_and_scale": mask_and_scale}
         self.shape, self.ndim = array.shape, array.ndim
-        self.dtype = _dtypes.to_numpy(Want(array, ..., dtype, mask_and_scale).text)
+        self.dtype = _dtypes.to_numpy(want(array, ..., dtype, mask_and_scale).text)
 
     def __getitem__(self, key: Any) -> Any:
         result = self._array.read(key, device=self._device, **self._options).result()

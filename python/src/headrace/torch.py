@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from . import _cf, _config, _dtypes, _node, _sampling
+from . import _cf, _config, _dtypes, _node, _read, _sampling, _select
 from ._config import CUDA
 from ._errors import ArgumentError, DTypeError
 from ._future import Future
-from ._read import Packed, Want
+from ._read import Packed
 from ._tensor import view
 
 __all__ = ["Dataset", "Loader", "collate"]
@@ -62,7 +62,7 @@ class _Reader:
             if self._to == "torch" and device[0] == CUDA:
                 begun.append(self._on_side_stream(a, keys, shape, device[1]))
             else:
-                future = a.read(keys, "packed" if isinstance(keys, list) else None,
+                future = a.read(keys, "packed" if isinstance(keys, _select.Boxes) else None,
                                 device=_config.device_text(device), **self._options)
                 begun.append((future, shape))
         return begun
@@ -75,12 +75,12 @@ class _Reader:
         if index not in self._side:
             self._side[index] = torch.cuda.Stream(device=index)
         side = self._side[index]
-        text = _dtypes.native(Want(a, ..., **self._options).text)
+        text = _dtypes.native(_read.want(a, ..., **self._options).text)
         dtype = torch.bfloat16 if text == "bfloat16" else \
             torch.from_numpy(np.empty(0, _dtypes.to_numpy(text))).dtype
         with torch.cuda.device(index), torch.cuda.stream(side):
             out = torch.empty(shape, dtype=dtype, device=f"cuda:{index}")
-            flat = out if isinstance(keys, list) else \
+            flat = out if isinstance(keys, _select.Boxes) else \
                 out.view(shape[0] * self.places.crop[0], *a.shape[1:])
             return a.read(keys, flat, stream=side, **self._options), out
 

@@ -250,7 +250,7 @@ async def _deliver(node: _ext.Node, merged: Merged, array: Any) -> int:
     selection = _ext.selection(node, merged.kind, merged.key)
     is_vlen = info["kind"] >= _dtypes.VLEN_UTF8
     if is_vlen:
-        tensor = _ext.empty(Tensor, _config.context(), _config.HOST, selection.shape,
+        tensor = _ext.empty(Tensor, _config.context(), _config.HOST, selection.shapes[0],
                             info["dtype"], info["itemsize"])
     else:
         tensor = _destination(info, array)
