@@ -9,6 +9,7 @@
 #include <headrace/node.h>
 #include <headrace/read.h>
 #include <headrace/status.h>
+#include <headrace/store.h>
 #include <headrace/types.h>
 
 #endif

@@ -1,44 +1,17 @@
-/* Arrays, groups and stores. SPDX-License-Identifier: Apache-2.0 */
+/* Arrays and groups. SPDX-License-Identifier: Apache-2.0 */
 #ifndef HEADRACE_NODE_H
 #define HEADRACE_NODE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include <headrace/context.h>
+#include <headrace/store.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef struct hr_store hr_store; /* bytes by key */
-typedef struct hr_node hr_node;   /* an array or a group; immutable once opened */
-
-/* A directory as a store, read-only; keys are paths below it. The directory must exist.
- * Symbolic links are followed, also out of it: open no store of a stranger whose links
- * you would not follow. Errors: HR_ERR_NOT_FOUND, HR_ERR_IO. Caller owns *out. Any
- * thread. */
-HR_API HR_NODISCARD hr_status hr_store_open_directory(hr_context *context,
-                                                      const char *path, hr_store **out,
-                                                      hr_error *err);
-/* An empty store in memory. Caller owns *out. Any thread. */
-HR_API HR_NODISCARD hr_status hr_store_create_memory(hr_context *context, hr_store **out,
-                                                     hr_error *err);
-/* A store in memory before another one, which it holds: a key that was set is found
- * there, any other one below. A list shows the members below only. So that an array can
- * be opened by metadata of the caller's. Caller owns *out. Any thread. */
-HR_API HR_NODISCARD hr_status hr_store_create_overlay(hr_store *below, hr_store **out,
-                                                      hr_error *err);
-/* Put a value (copied) into a store in memory or an overlay, replacing an older one. The
- * key is relative, '/'-separated, without backslashes and without empty, "." or ".."
- * parts. Safe against concurrent reads, which see the old or the new value whole. Errors:
- * HR_ERR_UNSUPPORTED for a read-only store. Any thread. */
-HR_API HR_NODISCARD hr_status hr_store_set(hr_store *store, const char *key,
-                                           const void *data, size_t nbytes,
-                                           hr_error *err);
-/* A store holds its context. NULL is accepted. */
-HR_API hr_store *hr_store_ref(hr_store *store);
-HR_API void hr_store_unref(hr_store *store);
+typedef struct hr_node hr_node; /* an array or a group; immutable once opened */
 
 typedef enum hr_consolidated {
     HR_CONSOLIDATED_AUTO = 0, /* use it where present; what it lacks is looked up */

@@ -35,6 +35,17 @@ hr_status hr_store_create_memory(hr_context *context, hr_store **out, hr_error *
                  &store, out);
 }
 
+hr_status hr_store_create_custom(hr_context *context, const hr_custom_store *functions,
+                                 hr_store **out, hr_error *err) {
+    if (context == NULL || functions == NULL || out == NULL) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "context, functions or out is NULL");
+    }
+    hr_store *store = NULL;
+    return adopt(
+        hr__store_create_custom(context, &context->allocator, functions, &store, err),
+        &store, out);
+}
+
 hr_status hr_store_create_overlay(hr_store *below, hr_store **out, hr_error *err) {
     if (below == NULL || out == NULL) {
         return hr__fail(err, HR_ERR_ARGUMENT, "below or out is NULL");

@@ -2,9 +2,11 @@
 #include "core/error.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#define UNKNOWN "HR_ERR_?"
 #define STATUS_NAME(s)                                                                   \
     case s:                                                                              \
         return #s
@@ -31,7 +33,7 @@ const char *hr_status_name(hr_status status) {
         STATUS_NAME(HR_ERR_TIMEOUT);
         STATUS_NAME(HR_ERR_STRICT);
     }
-    return "HR_ERR_?";
+    return UNKNOWN;
 }
 
 /* Does the caller's record have this field? */
@@ -152,6 +154,23 @@ void hr__error_add_place(hr_error *err, const char *url, const char *key,
     }
     fill_text(err->url, sizeof err->url, url);
     fill_text(err->key, sizeof err->key, key);
+}
+
+hr_status hr__error_adopt(hr_error *err, hr_error *own, hr_status status,
+                          const char *what) {
+    const char *name = hr_status_name(status);
+    const bool is_known = status < HR_OK && strcmp(name, UNKNOWN) != 0;
+    const hr_status taken = is_known ? status : HR_ERR_IO;
+    own->message[sizeof own->message - 1] = '\0';
+    if (own->message[0] == '\0') {
+        (void)snprintf(own->message, sizeof own->message, "%s failed (%s, %d)", what,
+                       name, (int)status);
+    }
+    hr_error told = HR_ERROR_INIT;
+    (void)hr__fail(&told, taken, "%s", own->message);
+    told.os_errno = own->os_errno;
+    hr__error_copy(err, &told);
+    return taken;
 }
 
 void hr__error_copy(hr_error *dst, const hr_error *src) {

@@ -92,8 +92,10 @@ static hr_status check_file(int fd, struct stat *st, hr_error *err) {
     return HR_OK;
 }
 
-static hr_status directory_open(hr_store *self, const char *key, hr__object **out,
+static hr_status directory_open(hr_store *self, const char *key,
+                                const hr_read_context *reading, hr__object **out,
                                 hr_error *err) {
+    (void)reading;
     /* O_NONBLOCK: the open of a FIFO shall not wait for a writer */
     const directory *d = (directory *)self;
     int fd = open_retrying(d->fd, key, O_RDONLY | O_NONBLOCK | O_NOCTTY);
@@ -134,7 +136,9 @@ static hr_status fail_short(const file *f, hr_error *err) {
 }
 
 static hr_status directory_read(hr__object *object, uint64_t offset, uint64_t nbytes,
-                                void *dst, hr_error *err) {
+                                const hr_read_context *reading, void *dst,
+                                hr_error *err) {
+    (void)reading;
     file *f = (file *)object;
     for (uint64_t done = 0; done < nbytes;) {
         size_t want = nbytes - done < READ_MAX_NBYTES ? nbytes - done : READ_MAX_NBYTES;

@@ -89,8 +89,10 @@ static void acquire(memory *m) {
     }
 }
 
-static hr_status memory_open(hr_store *self, const char *key, hr__object **out,
+static hr_status memory_open(hr_store *self, const char *key,
+                             const hr_read_context *reading, hr__object **out,
                              hr_error *err) {
+    (void)reading;
     memory *m = (memory *)self;
     acquire(m);
     const entry *e = *find_slot(m->table, hash_of(key), key);
@@ -107,7 +109,8 @@ static hr_status memory_open(hr_store *self, const char *key, hr__object **out,
 }
 
 static hr_status memory_read(hr__object *object, uint64_t offset, uint64_t nbytes,
-                             void *dst, hr_error *err) {
+                             const hr_read_context *reading, void *dst, hr_error *err) {
+    (void)reading;
     (void)err;
     memcpy(dst, ((value *)object)->data + offset, nbytes);
     return HR_OK;

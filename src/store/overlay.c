@@ -7,13 +7,14 @@ typedef struct overlay {
     hr_store *below; /* held */
 } overlay;
 
-static hr_status overlay_open(hr_store *self, const char *key, hr__object **out,
+static hr_status overlay_open(hr_store *self, const char *key,
+                              const hr_read_context *reading, hr__object **out,
                               hr_error *err) {
     overlay *o = (overlay *)self;
     hr_error own = HR_ERROR_INIT;
-    hr_status status = o->front->ops->open(o->front, key, out, &own);
+    hr_status status = o->front->ops->open(o->front, key, reading, out, &own);
     if (status == HR_ERR_NOT_FOUND) {
-        return o->below->ops->open(o->below, key, out, err);
+        return o->below->ops->open(o->below, key, reading, out, err);
     }
     if (status != HR_OK) {
         hr__error_copy(err, &own);

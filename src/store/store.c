@@ -45,24 +45,36 @@ static hr_status placed(const hr_store *store, const char *key, hr_status status
     return status;
 }
 
-hr_status hr__store_open(hr_store *store, const char *key, hr__object **out,
-                         hr_error *err) {
+hr_status hr__store_open_for(hr_store *store, const char *key,
+                             const hr_read_context *reading, hr__object **out,
+                             hr_error *err) {
     hr_status s = check_key(key, err);
     if (s == HR_OK) {
-        s = store->ops->open(store, key, out, err);
+        s = store->ops->open(store, key, reading, out, err);
     }
     return placed(store, key, s, err);
 }
 
-hr_status hr__object_read(hr__object *object, uint64_t offset, uint64_t nbytes, void *dst,
-                          hr_error *err) {
+hr_status hr__store_open(hr_store *store, const char *key, hr__object **out,
+                         hr_error *err) {
+    return hr__store_open_for(store, key, NULL, out, err);
+}
+
+hr_status hr__object_read_for(hr__object *object, uint64_t offset, uint64_t nbytes,
+                              const hr_read_context *reading, void *dst, hr_error *err) {
     if (nbytes > object->nbytes || offset > object->nbytes - nbytes) {
         return hr__fail(err, HR_ERR_DATA,
                         "%llu bytes expected at offset %llu of an object of %llu bytes",
                         (unsigned long long)nbytes, (unsigned long long)offset,
                         (unsigned long long)object->nbytes);
     }
-    return nbytes == 0 ? HR_OK : object->ops->read(object, offset, nbytes, dst, err);
+    return nbytes == 0 ? HR_OK
+                       : object->ops->read(object, offset, nbytes, reading, dst, err);
+}
+
+hr_status hr__object_read(hr__object *object, uint64_t offset, uint64_t nbytes, void *dst,
+                          hr_error *err) {
+    return hr__object_read_for(object, offset, nbytes, NULL, dst, err);
 }
 
 void hr__object_close(hr__object *object) {

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <headrace/node.h>
+#include <headrace/store.h>
 
 #include "core/alloc.h"
 #include "core/error.h"
@@ -35,11 +35,12 @@ typedef struct hr__store_ops {
     uint32_t abi_version; /* 1; grows at the end */
     /* HR_ERR_NOT_FOUND only for a definite absence (ENOENT). Anything else that fails
      * (EACCES, EISDIR, ENOTDIR, EIO, …) is HR_ERR_IO. */
-    hr_status (*open)(hr_store *self, const char *key, hr__object **out, hr_error *err);
+    hr_status (*open)(hr_store *self, const char *key, const hr_read_context *reading,
+                      hr__object **out, hr_error *err);
     /* Read exactly nbytes at offset; the range has been checked against object->nbytes.
      * A shorter file (truncated meanwhile) is HR_ERR_IO naming both sizes. */
-    hr_status (*read)(hr__object *object, uint64_t offset, uint64_t nbytes, void *dst,
-                      hr_error *err);
+    hr_status (*read)(hr__object *object, uint64_t offset, uint64_t nbytes,
+                      const hr_read_context *reading, void *dst, hr_error *err);
     void (*close)(hr__object *object);
     /* Direct children of a prefix ("" = root), any order. A prefix that does not exist
      * lists nothing. NULL: this store cannot list. */
@@ -64,14 +65,24 @@ hr_status hr__store_open_directory(hr_context *context, const hr_allocator *a,
                                    const char *path, hr_store **out, hr_error *err);
 hr_status hr__store_create_memory(hr_context *context, const hr_allocator *a,
                                   hr_store **out, hr_error *err);
+/* On failure functions->user stays the caller's. */
+hr_status hr__store_create_custom(hr_context *context, const hr_allocator *a,
+                                  const hr_custom_store *functions, hr_store **out,
+                                  hr_error *err);
 /* What is set in it goes before what `below` has, which it holds. */
 hr_status hr__store_create_overlay(hr_store *below, hr_store **out, hr_error *err);
 
 /* Checks the key (HR_ERR_ARGUMENT; also for a backslash), calls the vtable, adds url and
- * key to errors. The same for get, set and list below. */
+ * key to errors. The same for get, set and list below. `reading`: what for; NULL: for
+ * itself, as in hr__store_open. */
+hr_status hr__store_open_for(hr_store *store, const char *key,
+                             const hr_read_context *reading, hr__object **out,
+                             hr_error *err);
 hr_status hr__store_open(hr_store *store, const char *key, hr__object **out,
                          hr_error *err);
 /* Checks offset + nbytes against the object's size: HR_ERR_DATA naming both. */
+hr_status hr__object_read_for(hr__object *object, uint64_t offset, uint64_t nbytes,
+                              const hr_read_context *reading, void *dst, hr_error *err);
 hr_status hr__object_read(hr__object *object, uint64_t offset, uint64_t nbytes, void *dst,
                           hr_error *err);
 void hr__object_close(hr__object *object); /* NULL is accepted */
