@@ -8,6 +8,7 @@
 #include <headrace/memory.h>
 #include <headrace/node.h>
 #include <headrace/read.h>
+#include <headrace/read_context.h>
 #include <headrace/status.h>
 #include <headrace/store.h>
 #include <headrace/types.h>

@@ -92,7 +92,7 @@ typedef struct hr_request {
     hr_tensor dst; /* of the selection's shape; memory borrowed until the batch is done */
     int32_t allow_cast; /* 1: convert to dst.dtype as NumPy's astype does (numbers, bool);
                            0: HR_ERR_DTYPE where it differs in more than byte order */
-    void *user;         /* yours */
+    void *user;         /* yours: custom stores and codecs find it in hr_read_use */
     const hr_packing *packing; /* borrowed until submit returns. NULL: elements as they
                                   are. Else the array must be of integers or real floats
                                   and dst.dtype a float16, bfloat16, float32 or float64

@@ -182,6 +182,7 @@ hr_status hr__node_open(hr_store *store, hr_node *parent, const char *path, bool
     node->source.store = store;
     node->source.path = is_zarr ? node->zarr.path : "";
     node->source.url = node->url;
+    node->source.info = &node->info;
     if (node->info.kind == HR_NODE_ARRAY) {
         finish_array(node, is_zarr ? &node->zarr.array : &node->tiff.array);
         node->source.alike =

@@ -30,6 +30,7 @@ static hr_status make_target(hr_batch *b, const hr_request *r, size_t i, hr_erro
     HR__TRY(hr__request_dtype(r, &b->run.arena, &t->dtype, err));
     HR__TRY(hr__packing_steps(r, i, &b->run.arena, &t->steps, err));
     t->data = r->dst.data;
+    t->user = r->user;
     t->error = HR_ERROR_INIT;
     atomic_init(&t->status, HR_OK);
     hr_device device = r->dst.device;

@@ -97,6 +97,7 @@ typedef struct hr__codec_parse {
 typedef struct hr__decode {
     hr__worker *worker;    /* per-thread contexts and scratch */
     struct hr__heap *heap; /* for elements of VLEN kinds; NULL elsewhere */
+    const struct hr_read_context *reading; /* for custom codecs; NULL: nothing is known */
     bool skip_checksums;
     const atomic_bool *cancelled; /* NULL: nobody cancels */
     const uint8_t *src;

@@ -119,6 +119,7 @@ static hr_status decode_inner(const hr__codec *codec, const hr__decode *d, const
     }
     hr__decode inner = {.worker = d->worker,
                         .heap = d->heap,
+                        .reading = d->reading,
                         .skip_checksums = d->skip_checksums,
                         .src = d->src + offset,
                         .src_nbytes = nbytes,

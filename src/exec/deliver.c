@@ -106,7 +106,9 @@ hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
         return hr__run_decode_to_ring(run, w, chunk, chain, src, ring, err);
     }
     const hr_dtype *from = &chunk->object->array->stored;
+    const hr_read_context reading = {.run = run, .chunks = chunk, .is_one = true};
     hr__decode d = {.worker = w,
+                    .reading = &reading,
                     .heap = run->heap,
                     .skip_checksums = run->skip_checksums,
                     .cancelled = &run->cancelled,
@@ -141,27 +143,31 @@ hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
     return hr__run_to_devices(run, chunk, d.out, d.out_nbytes, err);
 }
 
-hr_status hr__run_read(hr__run *run, hr__object *object, uint64_t offset, uint64_t nbytes,
+hr_status hr__run_read(hr__run *run, hr__object *object, const hr__range *range,
                        void *dst, hr_error *err) {
+    const hr_read_context reading = {.run = run, .chunks = range->chunks};
     const uint64_t start = hr__clock_ns();
+    const uint64_t nbytes = range->nbytes;
     const uint64_t most = object->piece_nbytes > 0 ? object->piece_nbytes : nbytes;
     uint64_t done = 0;
     hr_status status = HR_OK;
     do {
         uint64_t n = nbytes - done < most ? nbytes - done : most;
-        status =
-            done > 0 && atomic_load(&run->cancelled)
-                ? hr__run_fail_cancelled(run, err)
-                : hr__object_read(object, offset + done, n, (uint8_t *)dst + done, err);
+        status = done > 0 && atomic_load(&run->cancelled)
+                     ? hr__run_fail_cancelled(run, err)
+                     : hr__object_read_for(object, range->offset + done, n, &reading,
+                                           (uint8_t *)dst + done, err);
         done += n;
     } while (status == HR_OK && done < nbytes);
     (void)hr__stages_lap(&run->stages, HR_STAGE_READ, start);
     return status;
 }
 
-/* An uncompressed chunk that goes to one place as it is: read it there. */
-static hr_status read_direct(hr__run *run, const hr__chunk *chunk, hr__object *object,
+/* A range that is one uncompressed chunk, which goes to one place as it is: read it
+ * there. */
+static hr_status read_direct(hr__run *run, const hr__range *range, hr__object *object,
                              const hr__chain *chain, bool *done, hr_error *err) {
+    const hr__chunk *chunk = range->chunks;
     uint8_t *dst = NULL;
     if (hr__chain_is_raw(chain) && chain->encoded.nbytes == chain->decoded.nbytes) {
         dst = direct_destination(run, chunk, &chunk->object->array->stored);
@@ -170,7 +176,7 @@ static hr_status read_direct(hr__run *run, const hr__chunk *chunk, hr__object *o
     if (dst == NULL) {
         return HR_OK;
     }
-    HR__TRY(hr__run_read(run, object, chunk->offset, chunk->nbytes, dst, err));
+    HR__TRY(hr__run_read(run, object, range, dst, err));
     atomic_fetch_add(&run->decoded_nbytes, chunk->nbytes);
     return HR_OK;
 }
@@ -190,7 +196,7 @@ static hr_status read_range(hr__run *run, hr__worker *w, hr__object *object,
     if (buffer == NULL) {
         return hr__fail_memory(err, range->nbytes);
     }
-    HR__TRY(hr__run_read(run, object, range->offset, range->nbytes, buffer, err));
+    HR__TRY(hr__run_read(run, object, range, buffer, err));
     *bytes = buffer;
     return HR_OK;
 }
@@ -206,7 +212,7 @@ static void range_to_host(hr__run *run, hr__worker *w, const hr__object_plan *pl
         bool done = false;
         hr_status status = hr__run_check_chunk(plan->array, c, &chain, &err);
         if (status == HR_OK && range->chunks->next == NULL) {
-            status = read_direct(run, c, object, chain, &done, &err);
+            status = read_direct(run, range, object, chain, &done, &err);
         }
         if (status == HR_OK && !done && bytes == NULL) {
             status = read_range(run, w, object, range, &bytes, &err);

@@ -273,8 +273,9 @@ void hr__run_object(hr__run *run, hr__worker *w, const hr__object_plan *plan) {
     hr__object *object = NULL;
     hr_status status = hr__run_key(source, plan, key, &err);
     if (status == HR_OK) {
+        const hr_read_context reading = {.run = run, .chunks = plan->chunks};
         const uint64_t start = hr__clock_ns();
-        status = hr__store_open(source->store, key, &object, &err);
+        status = hr__store_open_for(source->store, key, &reading, &object, &err);
         (void)hr__stages_lap(&run->stages, HR_STAGE_OPEN, start);
     }
     if (status == HR_ERR_NOT_FOUND && !is_file_of_blocks(plan->array)) {

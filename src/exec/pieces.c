@@ -110,7 +110,9 @@ hr_status hr__run_deliver_pieces(hr__run *run, hr__worker *w, const hr__chunk *c
     }
     p.plane_nelems = (int64_t)(plane_nbytes / a->stored.itemsize);
     uint64_t count = plane_nbytes < PIECE_NBYTES ? PIECE_NBYTES / plane_nbytes : 1;
+    const hr_read_context reading = {.run = run, .chunks = chunk, .is_one = true};
     hr__decode d = {.worker = w,
+                    .reading = &reading,
                     .skip_checksums = run->skip_checksums,
                     .cancelled = &run->cancelled,
                     .src = src,

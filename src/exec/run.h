@@ -28,10 +28,19 @@ typedef struct hr__target {
     hr_dtype dtype;         /* of the destination */
     const hr__steps *steps; /* that elements go through before; NULL: none */
     uint8_t *data;
+    void *user;     /* hr_request.user */
     hr__ring *ring; /* of the destination's device; NULL = host memory */
     atomic_int status;
     hr_error error; /* of the first failure; written under the run's lock */
 } hr__target;
+
+/* What a store or a codec may ask about (api/read_context.c): the chunks that a call is
+ * about. Made on the stack of the call; everything else is worked out when asked. */
+struct hr_read_context {
+    const struct hr__run *run;
+    const hr__chunk *chunks; /* and those linked to it, … */
+    bool is_one;             /* … unless this */
+};
 
 /* An object whose ranges are being handed out. */
 typedef struct hr__opened {
@@ -131,9 +140,9 @@ hr_status hr__run_key(const hr__source *source, const hr__object_plan *plan, cha
  * or allocated for it. */
 hr_status hr__run_check_chunk(const hr__array *a, const hr__chunk *chunk,
                               const hr__chain **chain, hr_error *err);
-/* Read from an object, with the time it takes counted. HR_ERR_CANCELLED amid a long one.
- */
-hr_status hr__run_read(hr__run *run, hr__object *object, uint64_t offset, uint64_t nbytes,
+/* Read a range of an object, with the time it takes counted. HR_ERR_CANCELLED amid a long
+ * one. */
+hr_status hr__run_read(hr__run *run, hr__object *object, const hr__range *range,
                        void *dst, hr_error *err);
 /* Fail a range's chunks from this one on. */
 void hr__run_fail_from(hr__run *run, const hr__chunk *chunk, const hr_error *err);

@@ -2,6 +2,8 @@
 #ifndef HR_EXEC_SOURCE_H
 #define HR_EXEC_SOURCE_H
 
+#include <headrace/node.h>
+
 #include "format/array.h"
 #include "store/store.h"
 
@@ -12,7 +14,8 @@ typedef struct hr__source {
     const char *path; /* of the array in the store, "" = root */
     const char *url;  /* for messages */
     const hr__array *array;
-    uint64_t alike; /* equal for arrays whose chunks are: see exec/history.h */
+    uint64_t alike;           /* equal for arrays whose chunks are: see exec/history.h */
+    const hr_node_info *info; /* what people are told of it */
 } hr__source;
 
 #endif

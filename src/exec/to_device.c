@@ -39,7 +39,9 @@ hr_status hr__run_decode_to_ring(hr__run *run, hr__worker *w, const hr__chunk *c
     hr__slab *slab = NULL;
     uint64_t offset;
     HR__TRY(hr__slab_open(run, ring, (hr__need){.payload = room}, &slab, err));
+    const hr_read_context reading = {.run = run, .chunks = chunk, .is_one = true};
     hr__decode d = {.worker = w,
+                    .reading = &reading,
                     .skip_checksums = run->skip_checksums,
                     .cancelled = &run->cancelled,
                     .src = src,
@@ -280,8 +282,7 @@ static hr_status read_into_slab(hr__run *run, hr__object *object,
     HR__TRY(range_need(run, kernels, range, ring, &need, err));
     HR__TRY(hr__slab_open(run, ring, need, slab, err));
     uint8_t *bytes = hr__slab_reserve(*slab, range->nbytes, offset);
-    hr_status status =
-        hr__run_read(run, object, range->offset, range->nbytes, bytes, err);
+    hr_status status = hr__run_read(run, object, range, bytes, err);
     if (status != HR_OK) {
         hr__slab_close(*slab);
     }
