@@ -2,16 +2,9 @@
  * value. SPDX-License-Identifier: Apache-2.0 */
 #include "filters_exact.cuh"
 #include "filters_float.cuh"
+#include "filters_rows.cuh"
 #include "filters_slot.cuh"
-
-static __device__ __forceinline__ const hr_k_filter_task *find_task(const hr_k_filter &p,
-                                                                    uint32_t i) {
-    const hr_k_filter_task *tasks = (const hr_k_filter_task *)p.tasks;
-#ifdef __CUDACC__
-    __builtin_assume(__isGlobal(tasks));
-#endif
-    return tasks + i;
-}
+#include "filters_tiles.cuh"
 
 /* --- running sums --- */
 
@@ -93,17 +86,6 @@ template <> struct hr_sums<8> {
         w[3] = (uint32_t)(b >> 32);
     }
 };
-
-/* Over the lanes up to this one. */
-template <class Sum>
-static __device__ __forceinline__ Sum sum_lanes(Sum value, uint32_t lane) {
-    HR_UNROLL
-    for (uint32_t d = 1; d < 32; d <<= 1) {
-        const Sum below = __shfl_up_sync(0xFFFFFFFF, value, d);
-        value += lane >= d ? below : 0;
-    }
-    return value;
-}
 
 /* A block goes through the items slot by slot: a thread's slot, its warp, the block, and
  * what came before. The next slots are on their way meanwhile. Two rooms for the warps'
@@ -199,6 +181,22 @@ extern "C" __global__ void __launch_bounds__(HR_K_SUM_THREADS)
             sum_numbers(t);
         }
     }
+}
+
+/* Rows are short, and there are many: tiles of them spread one task over blocks. */
+struct hr_rows_filter {
+    static __device__ __forceinline__ bool takes(const hr_k_filter_task &t) {
+        return t.kind == HR_K_FILTER_ROWS;
+    }
+    static __device__ __forceinline__ void
+    make(const hr_k_filter &, const hr_k_filter_task &t, uint32_t tile) {
+        sum_rows(t, tile);
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(HR_K_SUM_THREADS)
+    hr_k_sum_rows_kernel(const __grid_constant__ hr_k_filter p) {
+    make_tiles<hr_rows_filter>(p);
 }
 
 /* --- packed bits --- */
@@ -338,50 +336,35 @@ make_tile(const hr_k_filter &p, const hr_k_filter_task &t, uint32_t tile) {
     }
 }
 
-/* The last task that begins with this tile or before it. */
-static __device__ __forceinline__ uint32_t find_by_tile(const hr_k_filter &p,
-                                                        uint32_t tile) {
-    uint32_t low = 0, high = p.ntasks;
-    HR_NO_UNROLL
-    while (high - low > 1) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (find_task(p, middle)->first_tile <= tile) {
-            low = middle;
-        } else {
-            high = middle;
-        }
+struct hr_bits_filter {
+    static __device__ __forceinline__ bool takes(const hr_k_filter_task &t) {
+        return t.kind == HR_K_FILTER_BITS;
     }
-    return low;
-}
+    static __device__ __forceinline__ void
+    make(const hr_k_filter &p, const hr_k_filter_task &t, uint32_t tile) {
+        if (tile == 0 && threadIdx.x == 0) {
+            check_padding(p, t);
+        }
+        make_tile<true>(p, t, tile);
+    }
+};
 
-/* Each block takes about as many tiles, one after the other, so that it looks for their
- * task only once. A task has at least one tile. */
-template <bool IS_BITS>
-static __device__ __forceinline__ void make_tiles(const hr_k_filter &p) {
-    uint32_t tile = (uint32_t)((uint64_t)p.ntiles * blockIdx.x / gridDim.x);
-    const uint32_t end = (uint32_t)((uint64_t)p.ntiles * (blockIdx.x + 1) / gridDim.x);
-    uint32_t task = tile < end ? find_by_tile(p, tile) : 0;
-    HR_NO_UNROLL
-    for (; tile < end; tile++) {
-        if (task + 1 < p.ntasks && find_task(p, task + 1)->first_tile <= tile) {
-            task++;
-        }
-        const hr_k_filter_task &t = *find_task(p, task);
-        if ((t.kind == HR_K_FILTER_BITS) == IS_BITS) {
-            if (IS_BITS && tile == t.first_tile && threadIdx.x == 0) {
-                check_padding(p, t);
-            }
-            make_tile<IS_BITS>(p, t, tile - t.first_tile);
-        }
+struct hr_exact_filter {
+    static __device__ __forceinline__ bool takes(const hr_k_filter_task &t) {
+        return t.kind != HR_K_FILTER_BITS;
     }
-}
+    static __device__ __forceinline__ void
+    make(const hr_k_filter &p, const hr_k_filter_task &t, uint32_t tile) {
+        make_tile<false>(p, t, tile);
+    }
+};
 
 extern "C" __global__ void __launch_bounds__(HR_K_THREADS)
     hr_k_unpack_kernel(const __grid_constant__ hr_k_filter p) {
-    make_tiles<true>(p);
+    make_tiles<hr_bits_filter>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(HR_K_THREADS)
     hr_k_exact_kernel(const __grid_constant__ hr_k_filter p) {
-    make_tiles<false>(p);
+    make_tiles<hr_exact_filter>(p);
 }

@@ -1,4 +1,4 @@
-/* Slots of 16 bytes, at the end of an array just what belongs to it.
+/* Slots of 16 bytes, at the ends of an array just what belongs to it; sums over lanes.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef HR_CUDA_FILTERS_SLOT_CUH
 #define HR_CUDA_FILTERS_SLOT_CUH
@@ -6,14 +6,16 @@
 #include "kernel_abi.h"
 #include "simt.h"
 
-static __device__ __forceinline__ hr_u128 load_slot(uint64_t at, uint64_t end) {
+/* Nothing before `begin` and from `end` on is touched, and read as zeros. */
+static __device__ __forceinline__ hr_u128 load_slot(uint64_t at, uint64_t end,
+                                                    uint64_t begin = 0) {
     hr_u128 slot = {};
-    if (at + 16 <= end) {
+    if (at >= begin && at + 16 <= end) {
         slot = *hr_global<const hr_u128>(at);
     } else if (at < end) {
         HR_UNROLL
         for (uint32_t k = 0; k < 16; k++) {
-            if (at + k < end) {
+            if (at + k >= begin && at + k < end) {
                 slot.word[k / 4] |= (uint32_t)*hr_global<const uint8_t>(at + k)
                                     << 8 * (k % 4);
             }
@@ -22,18 +24,29 @@ static __device__ __forceinline__ hr_u128 load_slot(uint64_t at, uint64_t end) {
     return slot;
 }
 
-static __device__ __forceinline__ void store_slot(uint64_t at, uint64_t end,
-                                                  const hr_u128 &slot) {
-    if (at + 16 <= end) {
+static __device__ __forceinline__ void
+store_slot(uint64_t at, uint64_t end, const hr_u128 &slot, uint64_t begin = 0) {
+    if (at >= begin && at + 16 <= end) {
         *hr_global<hr_u128>(at) = slot;
     } else if (at < end) {
         HR_UNROLL
         for (uint32_t k = 0; k < 16; k++) {
-            if (at + k < end) {
+            if (at + k >= begin && at + k < end) {
                 *hr_global<uint8_t>(at + k) = (uint8_t)(slot.word[k / 4] >> 8 * (k % 4));
             }
         }
     }
+}
+
+/* Over the lanes up to this one. */
+template <class Sum>
+static __device__ __forceinline__ Sum sum_lanes(Sum value, uint32_t lane) {
+    HR_UNROLL
+    for (uint32_t d = 1; d < 32; d <<= 1) {
+        const Sum below = __shfl_up_sync(0xFFFFFFFF, value, d);
+        value += lane >= d ? below : 0;
+    }
+    return value;
 }
 
 /* An item of nbytes into a slot of zeros: the i-th of it. */

@@ -207,6 +207,7 @@ enum {
     /* HR__KERNEL_SUM: items become their running sums where they stand: src unused. */
     HR_K_FILTER_INTEGERS = 0, /* little-endian ones, modulo 2^bits */
     HR_K_FILTER_FLOATS,       /* `number`, also C64 and C128; each sum rounded */
+    HR_K_FILTER_ROWS,         /* integers likewise, for each row anew */
     /* HR__KERNEL_UNPACK: items are made in dst. */
     HR_K_FILTER_BITS = 0, /* from `width` bits each */
     HR_K_FILTER_SCALE, /* from integers of the same type: x / a + b, if that is exact */
@@ -231,7 +232,7 @@ typedef struct hr_k_filter_task {
     uint64_t nitems;
     uint32_t kind;
     uint32_t nbytes; /* of an item: 1, 2, 4 or 8; C128: 16 */
-    uint32_t number; /* that an item is; BITS, INTEGERS: unused */
+    uint32_t number; /* that an item is; BITS, INTEGERS, ROWS: unused */
     uint32_t width;  /* in bits, of an item at src */
     uint32_t first_bit;
     uint32_t is_signed;  /* the highest of the bits is repeated above it */
@@ -239,7 +240,9 @@ typedef struct hr_k_filter_task {
     uint32_t status_index;
     uint64_t check;       /* const uint8_t *: the byte here must be …, 0 for none */
     uint32_t check_value; /* … this, else the status is HR_K_BAD_PADDING */
-    uint32_t first_tile;  /* UNPACK: tiles of the tasks before this one */
+    uint32_t first_tile;  /* tiles of the tasks before this one */
+    uint64_t row, stride; /* ROWS: items of a row, and from an item to the one that is
+                             added to it; whole rows, and neither is 0 */
     uint64_t a, b;        /* SCALE: as 64-bit integers of the same sign */
     uint32_t from, rounding, out_of_range; /* CAST */
     uint32_t nmapped;                      /* CAST: items that become others */
@@ -250,7 +253,7 @@ typedef struct hr_k_filter {
     uint64_t tasks;  /* const hr_k_filter_task * */
     uint64_t status; /* uint64_t *: as of hr_k_decode */
     uint32_t ntasks;
-    uint32_t ntiles; /* UNPACK: of all tasks */
+    uint32_t ntiles; /* of all tasks */
     uint32_t kinds; /* 1 << kind of each task, together: they have kernels of their own */
     uint32_t unused;
 } hr_k_filter;
@@ -258,7 +261,8 @@ typedef struct hr_k_filter {
 /* Bytes of output that a block unpacks at a time. */
 #define HR_K_UNPACK_TILE_NBYTES (16 * HR_K_THREADS)
 
-/* A block sums up one task. */
+/* A block sums up one task, or so many of its rows. */
+#define HR_K_SUM_ROWS 32
 #define HR_K_SUM_THREADS 512
 #define HR_K_SUM_SHARED_NBYTES (HR_K_SUM_THREADS * 16)
 

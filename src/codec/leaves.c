@@ -43,7 +43,7 @@ static bool add_stage(const hr__codec *codec, hr__kernel_chain *k) {
     }
     k->stage = stage;
     k->steps.n = 0;
-    k->laid = k->items;
+    k->laid = stage.has_planes ? stage.items : k->items;
     k->items = k->stage.items;
     return true;
 }

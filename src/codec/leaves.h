@@ -73,8 +73,14 @@ typedef enum hr__stage_kind {
 
 typedef struct hr__stage {
     hr__stage_kind kind;
-    hr_dtype items; /* that it makes, little-endian; SUM and SCALE work in that type */
+    hr_dtype items; /* that it makes; SUM and SCALE work in that type, and but for planes
+                       it is little-endian */
     uint64_t nbytes;
+    /* SUM: where row > 0, not of items but of integers of component_nbytes, along rows of
+     * so many, each added to the one `stride` before it. has_planes: such a row then has
+     * the first bytes of its items, their second bytes, … */
+    uint64_t row, stride;
+    bool has_planes;
     /* UNPACK: from byte packed_at on, `width` bits for each component. */
     uint64_t packed_at, check_at;
     int32_t check_value; /* of the byte at check_at; −1: nothing to check */

@@ -7,6 +7,7 @@
 
 #include "codec/codecs.h"
 #include "codec/decode.h"
+#include "codec/leaves.h"
 #include "codec/shuffle_kernels.h"
 #include "codec/tiff_predictor.h"
 #include "core/json.h"
@@ -134,6 +135,18 @@ static hr_status parse2(hr__codec_parse *p, hr_error *err) {
     return HR_OK;
 }
 
+/* Kernels would reverse the parts of a complex number, not the number. */
+static bool stage2(const hr__codec *codec, hr__stage *out) {
+    const hr__predictor_config *c = codec->config;
+    *out = (hr__stage){.kind = HR__STAGE_SUM,
+                       .items = codec->decoded.dtype,
+                       .nbytes = codec->decoded.nbytes,
+                       .row = c->row,
+                       .stride = c->stride,
+                       .component_nbytes = c->itemsize};
+    return !c->is_big_endian || codec->decoded.dtype.kind != HR_KIND_COMPLEX;
+}
+
 const hr__codec_type hr__codec_tiff_predictor2 = {
     .name = "tiff_predictor2",
     .v2_ids = (const char *const[]){"tiff_predictor2", NULL},
@@ -141,6 +154,7 @@ const hr__codec_type hr__codec_tiff_predictor2 = {
     .library = "built in",
     .parse = parse2,
     .decode = decode2,
+    .stage = stage2,
 };
 
 /* --- 3 --- */
@@ -195,6 +209,22 @@ static hr_status parse3(hr__codec_parse *p, hr_error *err) {
     return HR_OK;
 }
 
+/* Summed-up rows are big-endian items, shuffled: the store lays them out. */
+static bool stage3(const hr__codec *codec, hr__stage *out) {
+    const hr__predictor_config *c = codec->config;
+    const hr_dtype *items = &codec->decoded.dtype;
+    *out = (hr__stage){.kind = HR__STAGE_SUM,
+                       .items = *items,
+                       .nbytes = codec->decoded.nbytes,
+                       .row = c->row * c->itemsize,
+                       .stride = c->stride,
+                       .has_planes = true,
+                       .component_nbytes = 1};
+    out->items.byte_order = HR_BIG;
+    return items->kind == HR_KIND_FLOAT && items->itemsize == c->itemsize &&
+           items->byte_order == HR_LITTLE && codec->decoded.nbytes <= UINT32_MAX;
+}
+
 const hr__codec_type hr__codec_tiff_predictor3 = {
     .name = "tiff_predictor3",
     .v2_ids = (const char *const[]){"tiff_predictor3", NULL},
@@ -202,4 +232,5 @@ const hr__codec_type hr__codec_tiff_predictor3 = {
     .library = "built in",
     .parse = parse3,
     .decode = decode3,
+    .stage = stage3,
 };

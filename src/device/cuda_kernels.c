@@ -55,6 +55,7 @@ static hr_status load_modules(hr__cuda_kernels *k, hr_error *err) {
         {HR__MODULE_FILTERS, "hr_k_sum_floats_kernel"},
         {HR__MODULE_FILTERS, "hr_k_unpack_kernel"},
         {HR__MODULE_FILTERS, "hr_k_exact_kernel"},
+        {HR__MODULE_FILTERS, "hr_k_sum_rows_kernel"},
         {HR__MODULE_ZSTD, "hr_k_zstd_literals_kernel"},
         {HR__MODULE_ZSTD, "hr_k_zstd_sequences_kernel"},
         {HR__MODULE_ZSTD, "hr_k_zstd_offsets_kernel"},
@@ -207,8 +208,9 @@ static hr_status launch_tiles(hr__cuda_kernels *k, hr__stream s, int entry,
 
 static hr_status launch_filter_entry(hr__cuda_kernels *k, hr__stream s, int entry,
                                      hr_k_filter *filter, hr_error *err) {
-    bool is_sum = entry == HR__ENTRY_SUM || entry == HR__ENTRY_SUM_FLOATS;
-    uint32_t most = is_sum ? filter->ntasks : filter->ntiles;
+    bool is_sum = entry <= HR__ENTRY_SUM_ROWS;
+    bool has_tiles = entry >= HR__ENTRY_SUM_ROWS;
+    uint32_t most = has_tiles ? filter->ntiles : filter->ntasks;
     uint32_t nblocks = most < k->max_blocks ? most : k->max_blocks;
     void *arguments[] = {filter};
     return hr__cuda_check(k->driver,
@@ -219,17 +221,19 @@ static hr_status launch_filter_entry(hr__cuda_kernels *k, hr__stream s, int entr
                           "launching a filter", err);
 }
 
-/* The first of the kinds has a kernel, and the others together have one. */
+/* Each kind has an entry, up to the last one, which takes all others. */
 static hr_status launch_filter(hr__cuda_kernels *k, hr__stream s, hr__kernel kernel,
                                const void *params, hr_error *err) {
     hr_k_filter filter = *(const hr_k_filter *)params;
-    const int entry = kernel == HR__KERNEL_SUM ? HR__ENTRY_SUM : HR__ENTRY_UNPACK;
-    if (filter.ntasks > 0 && (filter.kinds & 1) != 0) {
-        HR__TRY(launch_filter_entry(k, s, entry, &filter, err));
+    const int first = kernel == HR__KERNEL_SUM ? HR__ENTRY_SUM : HR__ENTRY_UNPACK;
+    const int last = kernel == HR__KERNEL_SUM ? HR__ENTRY_SUM_ROWS : HR__ENTRY_EXACT;
+    for (int entry = first; entry <= last && filter.ntasks > 0; entry++) {
+        uint32_t kinds = filter.kinds >> (entry - first);
+        if (entry == last ? kinds != 0 : (kinds & 1) != 0) {
+            HR__TRY(launch_filter_entry(k, s, entry, &filter, err));
+        }
     }
-    return filter.ntasks == 0 || filter.kinds <= 1
-               ? HR_OK
-               : launch_filter_entry(k, s, entry + 1, &filter, err);
+    return HR_OK;
 }
 
 /* params: the kernel's whole block. */

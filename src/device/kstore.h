@@ -45,11 +45,16 @@ hr_status hr__kstore_list(const hr_k_store_task *tasks, uint32_t n,
 /* The kernels' name of a type. */
 uint32_t hr__kstore_number(const hr_dtype *t);
 
-/* Tiles of an UNPACK task: at least one. Chunks are too small for 2^32. */
+/* Tiles of an UNPACK or a SUM task: at least one. Chunks are too small for 2^32. */
 static inline uint32_t hr__kfilter_tiles(const hr_k_filter_task *t) {
     const uint64_t nbytes = t->nitems * t->nbytes;
     const uint32_t tile = HR_K_UNPACK_TILE_NBYTES;
     return nbytes == 0 ? 1 : (uint32_t)((nbytes - 1) / tile + 1);
+}
+static inline uint32_t hr__ksum_tiles(const hr_k_filter_task *t) {
+    return t->kind != HR_K_FILTER_ROWS || t->nitems == 0
+               ? 1
+               : (uint32_t)((t->nitems / t->row - 1) / HR_K_SUM_ROWS + 1);
 }
 
 #endif

@@ -214,7 +214,12 @@ static hr_status check_filter(const hr__simt_memory *m, hr__kernel kernel,
                         t->dst);
     }
     if (kernel == HR__KERNEL_SUM) {
-        return HR_OK;
+        bool is_right = t->kind != HR_K_FILTER_ROWS ||
+                        (t->row > 0 && t->stride > 0 && t->nitems % t->row == 0);
+        return is_right ? HR_OK
+                        : hr__fail(err, HR_ERR_DEVICE,
+                                   "rows of %" PRIu64 " items, of %" PRIu64 " in all",
+                                   t->row, t->nitems);
     }
     if (t->kind != HR_K_FILTER_BITS && (t->width == 0 || t->src % (t->width / 8) != 0)) {
         return hr__fail(err, HR_ERR_DEVICE,

@@ -124,7 +124,7 @@ static hr_status launch_filter(hr__simt_queue *q, hr__kernel kernel,
     if (kernel == HR__KERNEL_UNPACK) {
         hr__simt_run_unpack(params, count_blocks(params->ntiles), q->seed++);
     } else {
-        hr__simt_run_sum(params, count_blocks(params->ntasks), q->seed++);
+        hr__simt_run_sum(params, count_blocks(params->ntiles), q->seed++);
     }
     return HR_OK;
 }

@@ -51,9 +51,13 @@ void hr__simt_run_sum(const hr_k_filter *filter, uint32_t nblocks, uint64_t seed
         hr_simt_run_lanes(hr_k_sum_kernel, *filter, nblocks, HR_K_SUM_THREADS,
                           HR_K_SUM_SHARED_NBYTES, seed);
     }
-    if (filter->kinds > 1) {
+    if ((filter->kinds & 1U << HR_K_FILTER_FLOATS) != 0) {
         hr_simt_run_lanes(hr_k_sum_floats_kernel, *filter, nblocks, HR_K_SUM_THREADS,
                           HR_K_SUM_SHARED_NBYTES, seed);
+    }
+    if ((filter->kinds & 1U << HR_K_FILTER_ROWS) != 0) {
+        hr_simt_run_lanes(hr_k_sum_rows_kernel, *filter, nblocks, HR_K_SUM_THREADS, 0,
+                          seed);
     }
 }
 

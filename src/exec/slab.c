@@ -250,12 +250,17 @@ static bool is_integer(const hr_dtype *type) {
 static hr_status push_sum(hr__slab *slab, const hr__stage *stage, hr__devptr place,
                           hr__decoded *decoded, hr_error *err) {
     HR__TRY(lay_out(slab, &stage->items, place, decoded, err));
+    uint32_t nbytes =
+        stage->row > 0 ? stage->component_nbytes : (uint32_t)stage->items.itemsize;
     hr_k_filter_task task = {.dst = place,
-                             .kind = is_integer(&stage->items) ? HR_K_FILTER_INTEGERS
-                                                               : HR_K_FILTER_FLOATS,
+                             .kind = stage->row > 0              ? HR_K_FILTER_ROWS
+                                     : is_integer(&stage->items) ? HR_K_FILTER_INTEGERS
+                                                                 : HR_K_FILTER_FLOATS,
                              .number = hr__kstore_number(&stage->items),
-                             .nitems = stage->nbytes / stage->items.itemsize,
-                             .nbytes = (uint32_t)stage->items.itemsize};
+                             .nitems = stage->nbytes / nbytes,
+                             .nbytes = nbytes,
+                             .row = stage->row,
+                             .stride = stage->stride};
     return hr__slab_push_filter(slab, HR__STAGE_SUM, &task, err);
 }
 
@@ -316,7 +321,7 @@ static hr_status add_staged(hr__slab *slab, const hr__chunk *chunk,
                             const hr__kernel_chain *kernels, const hr__leaves *leaves,
                             uint64_t offset, hr__decoded *decoded, hr_error *err) {
     const hr__stage *stage = &kernels->stage;
-    hr__devptr place = final_place(slab, chunk, kernels);
+    hr__devptr place = stage->has_planes ? 0 : final_place(slab, chunk, kernels);
     bool is_final = place != 0 && place % HR__SLAB_ALIGNMENT == 0;
     uint32_t status_index;
     if (!is_final) {
@@ -336,12 +341,17 @@ static hr_status add_staged(hr__slab *slab, const hr__chunk *chunk,
     if (is_final) {
         return HR_OK;
     }
-    const hr__decoded staged = {.chunk = place,
-                                .nbytes = stage->nbytes,
-                                .typesize = 1,
-                                .block_nbytes = stage->nbytes,
-                                .from = &kernels->items,
-                                .steps = &kernels->steps};
+    hr__decoded staged = {.chunk = place,
+                          .nbytes = stage->nbytes,
+                          .typesize = 1,
+                          .block_nbytes = stage->nbytes,
+                          .from = &kernels->items,
+                          .steps = &kernels->steps};
+    if (stage->has_planes) {
+        staged.mode = HR__SHUFFLE_BYTES;
+        staged.typesize = (uint32_t)stage->items.itemsize;
+        staged.block_nbytes = stage->row;
+    }
     return add_stores(slab, chunk, &staged, false, err);
 }
 

@@ -81,6 +81,7 @@ static hr_status launch_filters(hr__slab *slab, const hr__slab_tables *t, hr_err
     hr_k_filter filter = {.tasks = base + t->sums,
                           .status = base + t->status,
                           .ntasks = t->nsums,
+                          .ntiles = t->nsum_tiles,
                           .kinds = t->sum_kinds};
     if (t->nsums > 0) {
         HR__TRY(d->ops->launch(d, slab->slot->stream, HR__KERNEL_SUM, &filter, err));

@@ -170,6 +170,8 @@ static void fill_filters(hr__slab *slab, hr__slab_tables *t, uint8_t *base) {
         hr_k_filter_task task = filters[i].task;
         if (filters[i].kind == HR__STAGE_SUM) {
             t->sum_kinds |= 1U << task.kind;
+            task.first_tile = t->nsum_tiles;
+            t->nsum_tiles += hr__ksum_tiles(&task);
             *sums++ = task;
             continue;
         }

@@ -51,7 +51,7 @@ typedef struct hr__slab_tables {
     hr_k_zstd zstd_params;
     uint64_t nbytes;
     uint32_t ntasks[HR__NLEAF_FORMATS];
-    uint32_t nsums, nunpacks, nunpack_tiles, sum_kinds, unpack_kinds;
+    uint32_t nsums, nunpacks, nsum_tiles, nunpack_tiles, sum_kinds, unpack_kinds;
     uint32_t nstores[HR__SLAB_NTURNS];
     uint64_t ntiles[HR__SLAB_NTURNS];
     hr_k_store_batch batches[HR__SLAB_NTURNS];

@@ -87,10 +87,24 @@ static void sum_floats(const hr_k_filter_task *t, uint8_t *items) {
     }
 }
 
+static void sum_rows(const hr_k_filter_task *t, uint8_t *items) {
+    for (uint64_t i = 0; i < t->nitems; i++) {
+        if (i % t->row >= t->stride) {
+            uint64_t sum = filters_load(items + i * t->nbytes, t->nbytes) +
+                           filters_load(items + (i - t->stride) * t->nbytes, t->nbytes);
+            memcpy(items + i * t->nbytes, &sum, t->nbytes);
+        }
+    }
+}
+
 void filters_sum(const hr_k_filter_task *t, uint8_t *items) {
     uint64_t sum = 0;
     if (t->kind == HR_K_FILTER_FLOATS) {
         sum_floats(t, items);
+        return;
+    }
+    if (t->kind == HR_K_FILTER_ROWS) {
+        sum_rows(t, items);
         return;
     }
     for (uint64_t i = 0; i < t->nitems; i++) {

@@ -82,6 +82,18 @@ static void make_cast(hr_k_filter_task *t, uint64_t *random) {
     }
 }
 
+/* Pixels of few items and of many, and rows that are no whole pixels. */
+static void make_rows(hr_k_filter_task *t, uint64_t *random) {
+    t->kind = HR_K_FILTER_ROWS;
+    t->stride = random_below(random, 4) ? 1 + random_below(random, 5)
+                                        : 1 + random_below(random, 70);
+    const uint64_t npixels =
+        1 + random_below(random, random_below(random, 2) ? 40 : 1500);
+    t->row =
+        t->stride * npixels + (random_below(random, 4) ? 0 : random_below(random, 9));
+    t->nitems = t->row * random_below(random, random_below(random, 3) ? 5 : 80);
+}
+
 static void make_task(filter_case *c, uint32_t i, uint64_t *random) {
     hr_k_filter_task *t = &c->tasks[i];
     *t = (hr_k_filter_task){.nbytes = 1U << random_below(random, 4), .status_index = i};
@@ -94,6 +106,8 @@ static void make_task(filter_case *c, uint32_t i, uint64_t *random) {
         make_scale(t, random);
     } else if (c->kernel == HR__KERNEL_UNPACK) {
         make_cast(t, random);
+    } else if (kind > 1) {
+        make_rows(t, random);
     } else if (kind > 0) {
         t->kind = HR_K_FILTER_FLOATS;
         t->number = draw(random, HR_K_F16, HR_K_C128);
@@ -172,11 +186,12 @@ static uint32_t kinds_of(const hr_k_filter_task *tasks, uint32_t n) {
 }
 
 /* And number the tasks' first ones. */
-static uint32_t count_tiles(hr_k_filter_task *tasks, uint32_t n) {
+static uint32_t count_tiles(hr__kernel kernel, hr_k_filter_task *tasks, uint32_t n) {
     uint32_t ntiles = 0;
     for (uint32_t i = 0; i < n; i++) {
         tasks[i].first_tile = ntiles;
-        ntiles += hr__kfilter_tiles(&tasks[i]);
+        ntiles += kernel == HR__KERNEL_SUM ? hr__ksum_tiles(&tasks[i])
+                                           : hr__kfilter_tiles(&tasks[i]);
     }
     return ntiles;
 }
@@ -192,7 +207,7 @@ static int check_case(runner *r, uint64_t seed) {
         c.tasks[i].dst = dst + c.dst_at[i];
         c.tasks[i].check = c.tasks[i].check != 0 ? c.tasks[i].src - 1 : 0;
     }
-    uint32_t ntiles = count_tiles(c.tasks, c.ntasks);
+    uint32_t ntiles = count_tiles(c.kernel, c.tasks, c.ntasks);
     hr_k_filter filter = {.tasks = upload_new(r, c.tasks, c.ntasks * sizeof *c.tasks),
                           .status = upload_new(r, status, sizeof status),
                           .ntasks = c.ntasks,
@@ -267,7 +282,7 @@ static void bench(runner *r, const char *name, hr__kernel kernel, hr_k_filter_ta
         tasks[i].src = src + i * src_nbytes + (is_any ? 1 : 0);
         tasks[i].dst = dst + i * chunk_nbytes;
     }
-    uint32_t ntiles = count_tiles(tasks, n);
+    uint32_t ntiles = count_tiles(kernel, tasks, n);
     hr_k_filter filter = {.tasks = upload_new(r, tasks, n * sizeof *tasks),
                           .status = status,
                           .ntasks = n,
@@ -295,6 +310,31 @@ static void bench(runner *r, const char *name, hr__kernel kernel, hr_k_filter_ta
     free(tasks);
 }
 
+/* Tiles of 512 pixels across: TIFF's predictor 2, and 3, which sums bytes. */
+static void bench_rows(runner *r, uint64_t chunk, uint64_t total) {
+    static const struct {
+        const char *name;
+        uint32_t nbytes;
+        uint64_t stride;
+    } rows[] = {{"rows, 1 byte", 1, 1},
+                {"rows, 1 byte, 3 samples", 1, 3},
+                {"rows, 1 byte, 4 samples", 1, 4},
+                {"rows, 2 bytes", 2, 1},
+                {"rows, 2 bytes, 3 samples", 2, 3},
+                {"rows, 2 bytes, 13 samples", 2, 13},
+                {"rows, 4 bytes", 4, 1},
+                {"rows, 8 bytes", 8, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const uint64_t row = 512 * rows[i].stride;
+        bench(r, rows[i].name, HR__KERNEL_SUM,
+              (hr_k_filter_task){.kind = HR_K_FILTER_ROWS,
+                                 .nbytes = rows[i].nbytes,
+                                 .row = row,
+                                 .stride = rows[i].stride},
+              chunk - chunk % (16 * row * rows[i].nbytes), total);
+    }
+}
+
 static void bench_all(runner *r, uint64_t total) {
     for (uint64_t chunk = 256 << 10; chunk <= 1 << 20; chunk *= 4) {
         for (uint64_t part = total; part >= total / 16; part /= 16) {
@@ -306,6 +346,7 @@ static void bench_all(runner *r, uint64_t total) {
                   chunk, part);
             bench(r, "sum, 8 bytes", HR__KERNEL_SUM, (hr_k_filter_task){.nbytes = 8},
                   chunk, part);
+            bench_rows(r, chunk, part);
             bench(r, "unpack bool, v2", HR__KERNEL_UNPACK,
                   (hr_k_filter_task){.nbytes = 1, .width = 1, .high_first = 1}, chunk,
                   part);

@@ -260,19 +260,27 @@ static void absent_blocks_read_as_nodata(void **state) {
 static void kernels_decode_what_they_know(void **state) {
     (void)state;
     static const struct {
-        unsigned compression;
+        unsigned compression, predictor, bits, format;
         hr_status status;
-    } cases[] = {{1, HR_OK}, {50000, HR_OK}, {34925, HR_ERR_STRICT}};
+    } cases[] = {{1, 0, 16, 1, HR_OK},     {50000, 0, 16, 1, HR_OK},
+                 {50000, 2, 8, 1, HR_OK},  {8, 2, 16, 2, HR_OK},
+                 {8, 2, 32, 3, HR_OK},     {50000, 2, 64, 1, HR_OK},
+                 {50000, 3, 32, 3, HR_OK}, {8, 3, 64, 3, HR_OK},
+                 {8, 3, 16, 3, HR_OK},     {34925, 0, 16, 1, HR_ERR_STRICT}};
     for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
         tiff_spec s = {.width = 40,
                        .height = 30,
-                       .bits = 16,
+                       .nsamples = 1 + (int64_t)(i / 4 % 3),
+                       .bits = cases[i / 2].bits,
+                       .format = cases[i / 2].format,
                        .compression = cases[i / 2].compression,
+                       .predictor = cases[i / 2].predictor,
                        .is_tiled = i % 2 == 1,
                        .block_width = 16,
                        .block_height = 16};
         uint8_t *image = make_image(&s);
-        uint8_t *out = calloc(40 * 30, 2);
+        size_t nbytes = (size_t)(40 * 30 * s.nsamples) * s.bits / 8;
+        uint8_t *out = calloc(nbytes, 1);
         tiff_file f;
         hr_node_info info;
         tiff_start(&f, true, false);
@@ -284,7 +292,7 @@ static void kernels_decode_what_they_know(void **state) {
         r.dst = (hr_tensor){.data = out,
                             .device = {.type = HR_DEVICE_SIMT},
                             .dtype = info.dtype,
-                            .ndim = 2,
+                            .ndim = info.ndim,
                             .shape = info.shape};
         hr_read_options o = HR_READ_OPTIONS_INIT;
         o.strict = 1;
@@ -292,7 +300,7 @@ static void kernels_decode_what_they_know(void **state) {
         assert_int_equal(hr_read_submit(world.context, &r, 1, NULL, &o, &b, NULL), HR_OK);
         assert_int_equal(hr_batch_wait(b, -1, NULL), cases[i / 2].status);
         if (cases[i / 2].status == HR_OK) {
-            assert_memory_equal(out, image, 40 * 30 * 2);
+            assert_memory_equal(out, image, nbytes);
         }
         hr_batch_unref(b);
         hr_node_unref(node);
