@@ -61,6 +61,9 @@ def test_many_streams_in_one_call():
     assert all(g.tobytes() == p.tobytes() for g, p in zip(got, parts, strict=True))
     got = codec.decode_batch([stream({"id": "lz4"}, p) for p in parts], [p.nbytes for p in parts])
     assert all(g.tobytes() == p.tobytes() for g, p in zip(got, parts, strict=True))
+    alike = [parts[i] for i in (7, 3, 7, 50, 3, 3, 7)]  # of three sizes, in turns
+    got = codec.decode_batch([stream({"id": "lz4"}, p) for p in alike])
+    assert all(g.tobytes() == p.tobytes() for g, p in zip(got, alike, strict=True))
     assert codec.decode_batch([]) == []
 
 

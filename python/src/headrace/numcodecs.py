@@ -12,7 +12,10 @@ only where register() or metadata says so. SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import collections
+import itertools
 import json
+import operator
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -21,7 +24,7 @@ import numcodecs
 import numpy as np
 from numcodecs.abc import Codec as _Base
 
-from . import _config, _dtypes, _ext, _node, _read
+from . import _config, _dtypes, _ext, _node, _read, _select
 from ._config import HOST
 from ._errors import ArgumentError, DataError, ShapeError, StrictError
 from ._tensor import Tensor, as_tensor
@@ -178,24 +181,40 @@ class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
         return results
 
     def _read(self, data: Sequence[Any], sizes: Sequence[int], out: list[Tensor] | None) -> Any:
-        """Each stream is the only chunk of an array in memory."""
+        """Streams of one size are the chunks of an array in memory."""
+        store, groups = _node.MemoryStore(), collections.defaultdict[int, list[int]](list)
+        for i, size in enumerate(sizes):
+            groups[size].append(i)
+        wants = [self._want(store, size, [data[i] for i in numbers])
+                 for size, numbers in groups.items()]
+        order = list(itertools.chain.from_iterable(groups.values()))
+        device = _config.parse_device(self._device)
+        done = _read.submit(
+            wants, lambda results: results, out=None if out is None else [out[i] for i in order],
+            stream=None, may_cast=False, devices=[device] * len(wants), strict=None,
+            progress=None).result()
+        return [result for _, result in sorted(zip(order, done), key=operator.itemgetter(0))]
+
+    def _want(self, store: _node.MemoryStore, size: int, streams: list[Any]) -> _read.Want:
+        """An array of all the streams, and a box for each."""
+        itemsize = np.dtype(self._dtype).itemsize
+        n = -(-size // itemsize)
+        if size < 0 or n * itemsize != size:
+            raise ShapeError(f"{size} bytes are no number of {self._dtype}")
         filters = [c for c in self._chain if c["id"] in FILTERS]
         compressors = [c for c in self._chain if c["id"] in COMPRESSORS]
         if self._chain != filters + compressors[:1]:
             raise ArgumentError("a chain is filters, and then a compressor at most")
-        itemsize = np.dtype(self._dtype).itemsize
-        store, wants = _node.MemoryStore(), []
-        for i, (stream, size) in enumerate(zip(data, sizes)):
-            n = -(-size // itemsize)
-            if size < 0 or n * itemsize != size:
-                raise ShapeError(f"{size} bytes are no number of {self._dtype}")
-            store[f"{i}/.zarray"] = json.dumps({
-                "zarr_format": 2, "shape": [n], "chunks": [max(n, 1)], "dtype": self._dtype,
-                "compressor": compressors[0] if compressors else None, "filters": filters or None,
-                "fill_value": None, "order": "C"}).encode()
-            store[f"{i}/0"] = _on_host(stream)
-            wants.append((_node.open(store, "cpu", path=str(i)), ...))
-        return _read.read_batch(wants, out, device=self._device).result()
+        store[f"{size}/.zarray"] = json.dumps({
+            "zarr_format": 2, "shape": [n * len(streams)], "chunks": [max(n, 1)],
+            "dtype": self._dtype, "compressor": compressors[0] if compressors else None,
+            "filters": filters or None, "fill_value": None, "order": "C"}).encode()
+        for i, stream in enumerate(streams):
+            store[f"{size}/{i}"] = _on_host(stream)
+        array = _node.open(store, "cpu", path=str(size))
+        starts = n * np.arange(len(streams))[:, None]
+        (want,) = _read.wants(array, _select.boxes(starts, (n,)), None, False)
+        return want
 
 
 def get_codec(config: Mapping[str, Any] | Sequence[Mapping[str, Any]], device: Any = None,
