@@ -52,16 +52,19 @@ static hr_status read_index(void *user, uint64_t *pairs, hr_error *err) {
         return hr__fail_memory(err, encoded);
     }
     uint64_t at = r->level->index_at_start ? 0 : r->shard.nbytes - encoded;
-    HR__TRY(hr__object_read(r->object, r->shard.offset + at, encoded, raw, err));
-    hr__decode d = {.worker = r->worker,
-                    .skip_checksums = r->skip_checksums,
-                    .src = raw,
-                    .src_nbytes = encoded,
-                    .dst = (uint8_t *)pairs,
-                    .dst_nbytes = r->level->ninner * 16};
-    hr_status status = hr__chain_decode(&r->level->index, &d, err);
+    hr_status status =
+        hr__object_read(r->object, r->shard.offset + at, encoded, raw, err);
+    if (status == HR_OK) {
+        hr__decode d = {.worker = r->worker,
+                        .skip_checksums = r->skip_checksums,
+                        .src = raw,
+                        .src_nbytes = encoded,
+                        .dst = (uint8_t *)pairs,
+                        .dst_nbytes = r->level->ninner * 16};
+        status = hr__chain_decode(&r->level->index, &d, err);
+        hr__error_add_codec(status == HR_OK ? NULL : err, hr__codec_sharding.name);
+    }
     if (status != HR_OK) {
-        hr__error_add_codec(err, hr__codec_sharding.name);
         hr__error_add_place(err, NULL, NULL, r->shard.offset + at);
         return status;
     }

@@ -38,7 +38,12 @@ static hr_status read_column(const reader *r, uint64_t at, uint32_t nbytes,
     if (raw == NULL) {
         return hr__fail_memory(err, all);
     }
-    HR__TRY(hr__object_read(r->object, at + r->first * nbytes, all, raw, err));
+    at += r->first * nbytes;
+    hr_status status = hr__object_read(r->object, at, all, raw, err);
+    if (status != HR_OK) {
+        hr__error_add_place(err, NULL, NULL, at);
+        return status;
+    }
     for (uint64_t i = 0; i < r->n; i++) {
         column[2 * i] = load(raw + i * nbytes, nbytes, r->placement->is_big_endian);
     }

@@ -41,7 +41,11 @@ static hr_status fail_io(hr_error *err, int os_errno, const char *what) {
 static hr_status fail_open(const directory *d, int os_errno, const char *what,
                            hr_error *err) {
     struct stat st;
-    if (os_errno == ENOENT && fstat(d->fd, &st) == 0 && st.st_nlink == 0) {
+    if (os_errno == ENOENT && fstat(d->fd, &st) != 0) {
+        return hr__fail_errno(err, HR_ERR_IO, errno,
+                              "cannot examine the store's directory");
+    }
+    if (os_errno == ENOENT && st.st_nlink == 0) {
         return hr__fail(err, HR_ERR_IO, "the store's directory has been removed");
     }
     return fail_io(err, os_errno, what);
