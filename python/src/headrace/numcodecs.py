@@ -27,6 +27,7 @@ from numcodecs.abc import Codec as _Base
 from . import _config, _dtypes, _ext, _node, _read, _select
 from ._config import HOST
 from ._errors import ArgumentError, DataError, ShapeError, StrictError
+from ._read import Want
 from ._tensor import Tensor, as_tensor
 
 __all__ = ["COMPRESSORS", "FILTERS", "Codec", "get_codec", "register"]
@@ -195,7 +196,7 @@ class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
             progress=None).result()
         return [result for _, result in sorted(zip(order, done), key=operator.itemgetter(0))]
 
-    def _want(self, store: _node.MemoryStore, size: int, streams: list[Any]) -> _read.Want:
+    def _want(self, store: _node.MemoryStore, size: int, streams: list[Any]) -> Want:
         """An array of all the streams, and a box for each."""
         itemsize = np.dtype(self._dtype).itemsize
         n = -(-size // itemsize)

@@ -156,6 +156,7 @@ class Pipeline(BatchedCodecPipeline):
 
     @classmethod
     def from_array_metadata_and_store(cls, array_metadata: Any, store: Any) -> Pipeline:
+        """The pipeline of an array; zarr-python calls it."""
         codecs: Any = create_codec_pipeline(array_metadata)
         with warnings.catch_warnings():  # which were given just now
             warnings.simplefilter("ignore")
