@@ -36,11 +36,11 @@ def manifest():
     if not path.exists():
         return []
     with path.open(encoding="utf-8", newline="") as text:
-        rows = csv.DictReader(text, delimiter="\t", quoting=csv.QUOTE_NONE)
-        return [r for r in rows if r["class"] in LATER or "zarr" in r["class"]]
+        return list(csv.DictReader(text, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
-ROWS = manifest()
+MANIFEST = manifest()
+ROWS = [r for r in MANIFEST if r["class"] in LATER or "zarr" in r["class"]]
 
 
 def rows(*classes):

@@ -413,26 +413,3 @@ def test_many_files(folder, gpu):
     assert isinstance(got.packed.data, cupy.ndarray)
     want = xr.open_mfdataset(paths, engine="zarr", consolidated=False, **options)
     same(got, want.isel(y=slice(2, 6)).compute())
-
-
-@pytest.mark.skipif(not test_corpus.ROWS, reason=f"no corpus at {test_corpus.CORPUS}")
-def test_a_tiff_is_a_dataset(device):
-    folder = test_corpus.CORPUS / "tiff" / "cogeotiff-js" / "packages" / "core" / "data"
-    path = str(folder / "DEM_BS28_2016_1000_1141.tif")
-    ds, raw = ours(path, device=device), np.asarray(hr.open(path))
-    band = ds.band_data
-    assert band.dims == ("y", "x") and band.dtype == np.float32
-    assert np.array_equal(band.to_numpy(), np.where(raw == -9999, np.nan, raw), equal_nan=True)
-    assert (ds.x[0], ds.y[0]) == (1679617.031, 5362323.781) and ds.y[1] == ds.y[0] - 1
-    assert ds.spatial_ref.attrs["spatial_ref"] == "EPSG:2193"
-    assert ds.spatial_ref.attrs["GeoTransform"].startswith("1679616.531 1.0 0.0 5362324.281")
-    assert band.encoding["grid_mapping"] == "spatial_ref"
-    part = band.sel(x=slice(1679620, 1679630)).isel(y=[3, 1]).transpose()
-    assert np.array_equal(part.to_numpy(), ds.band_data.to_numpy()[[3, 1], 3:13].T, equal_nan=True)
-    level = ours(str(folder / "rgba8_cog.tiff") + "#level=1", device=device)
-    assert level.band_data.dims == ("y", "x", "band") and level.band.values.tolist() == [1, 2, 3, 4]
-    assert (level.x[0], level.x[1], level.y[0]) == (1.0, 3.0, -1.0)
-    with pytest.raises(hr.ArgumentError, match="no groups"):
-        xr.open_datatree(path, engine=Backend)
-    nan = ours(str(test_corpus.CORPUS / "tiff/rasterio/tests/data/float_nan.tif"), device=device)
-    assert np.isnan(nan.band_data.to_numpy()).any()

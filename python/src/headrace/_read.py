@@ -14,20 +14,23 @@ from ._config import HOST
 from ._errors import ArgumentError, DTypeError, ShapeError
 from ._future import Future, Progress
 from ._outputs import Outputs, flat
-from ._tensor import Tensor, view
+from ._tensor import Tensor, transposed, view
 
 if TYPE_CHECKING:
     from ._node import Array
 
 
 class Want:
-    """Selections of one array, and the type they are wanted in."""
+    """Selections of one array, and the type they are wanted in. order: that of their axes in
+    memory that is allocated for them, and of the results; empty: as they are."""
 
-    __slots__ = ("array", "is_flat", "is_vlen", "itemsize", "packing", "selection", "shape", "text")
+    __slots__ = ("array", "is_flat", "is_vlen", "itemsize", "order", "packing", "selection",
+                 "shape", "text")
 
     def __init__(self, array: Array, selection: _ext.Selection, shape: tuple[int, ...] | None,
-                 dtype: Any = None, mask_and_scale: bool | _cf.Packing = False) -> None:
-        self.array, self.selection = array, selection
+                 dtype: Any = None, mask_and_scale: bool | _cf.Packing = False,
+                 order: Sequence[int] = ()) -> None:
+        self.array, self.selection, self.order = array, selection, order
         self.shape = shape
         """Of each result; None where they differ."""
         info = array._info
@@ -70,7 +73,11 @@ class Want:
         if self.is_vlen:
             device = HOST
         text = self.text if device == HOST else _dtypes.native(self.text)
-        return [outputs.allocate(device, shape, text, self.itemsize) for shape in self.shapes]
+        if not self.order:
+            return [outputs.allocate(device, shape, text, self.itemsize) for shape in self.shapes]
+        back = [self.order.index(axis) for axis in range(len(self.order))]
+        return [transposed(outputs.allocate(device, tuple(shape[k] for k in self.order), text,
+                                            self.itemsize), back) for shape in self.shapes]
 
     def check(self, tensor: Tensor, may_cast: bool) -> None:
         """May the caller's memory, whatever its shape, be the destination?"""
@@ -96,7 +103,9 @@ class Want:
     def results(self, batch: _ext.Batch, tensors: Sequence[Tensor]) -> Sequence[Any]:
         """What the caller gets: the tensors, or objects of variable length as NumPy has
         them."""
-        return [self._objects(batch, tensor) for tensor in tensors] if self.is_vlen else tensors
+        if self.is_vlen:
+            return [self._objects(batch, tensor) for tensor in tensors]
+        return [transposed(t, self.order) for t in tensors] if self.order else tensors
 
     def _objects(self, batch: _ext.Batch, tensor: Tensor) -> Any:
         info = self.array._info
@@ -111,10 +120,10 @@ class Want:
 
 
 def want(array: Array, key: Any, dtype: Any = None,
-         mask_and_scale: bool | _cf.Packing = False) -> Want:
+         mask_and_scale: bool | _cf.Packing = False, order: Sequence[int] = ()) -> Want:
     """Of one selection."""
     selection, shape = _select.resolve(array._node, array.shape, key)
-    return Want(array, selection, shape, dtype, mask_and_scale)
+    return Want(array, selection, shape, dtype, mask_and_scale, order)
 
 
 def wants(array: Array, keys: list[Any] | _select.Boxes, dtype: Any,

@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -167,6 +168,13 @@ def view(tensor: Tensor, offset: int, shape: tuple[int, ...]) -> Tensor:
     at = tensor.ptr + offset * tensor.itemsize
     return _ext.wrap(Tensor, at, tensor.device_id, shape, None, tensor.dtype_text,
                      tensor.itemsize, tensor.readonly, tensor)
+
+
+def transposed(tensor: Tensor, order: Sequence[int]) -> Tensor:
+    """The same memory with its axes in another order."""
+    return _ext.wrap(Tensor, tensor.ptr, tensor.device_id, tuple(tensor.shape[k] for k in order),
+                     tuple(tensor.strides[k] for k in order), tensor.dtype_text, tensor.itemsize,
+                     tensor.readonly, tensor)
 
 
 def _from_ndarray(array: np.ndarray[Any, Any]) -> Tensor:

@@ -9,7 +9,7 @@ from xarray import Variable
 from xarray.backends import BackendArray
 from xarray.core import indexing
 
-from . import _cf, _config, _node, _xr_index
+from . import _cf, _config, _node, _read, _xr_index
 from ._config import HOST
 from ._read import Packed
 from ._tensor import Tensor
@@ -18,30 +18,39 @@ from ._tensor import Tensor
 class LazyArray(BackendArray):
     """An array of a dataset: read where it is indexed, unpacked on the way.
 
+    axes: of the array, for each dimension; None for one of one element that it does not have.
     It is pickled as its place and options; device stays as it was named, so that "cuda" is
     the GPU of the process that reads.
     """
 
-    __slots__ = ("_array", "_device", "_packing", "dtype", "shape")
+    __slots__ = ("_array", "_axes", "_device", "_packing", "dtype", "shape")
 
     def __init__(self, array: _node.Array, device: str, dtype: np.dtype[Any] | None = None,
-                 packing: _cf.Packing | None = None) -> None:
+                 packing: _cf.Packing | None = None,
+                 axes: tuple[int | None, ...] | None = None) -> None:
         self._array, self._device, self._packing = array, device, packing
-        self.shape = array.shape
+        self._axes = tuple(range(array.ndim)) if axes is None else axes
+        self.shape = tuple(1 if axis is None else array.shape[axis] for axis in self._axes)
         self.dtype = array.dtype if dtype is None else dtype
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LazyArray, (self._array.to_device("cpu"), self._device, self.dtype, self._packing)
+        return LazyArray, (self._array.to_device("cpu"), self._device, self.dtype, self._packing,
+                           self._axes)
 
     def _start(self, key: indexing.ExplicitIndexer) -> Any:
         """The future of what is read, and what to do with it."""
-        selection, arrange = _xr_index.selection(key, self.shape)
-        is_cast = self._packing is not None or self.dtype != self._array.dtype
-        future = self._array.read(
-            selection, "packed" if isinstance(selection, list) else None,
-            device=self._device, dtype=self.dtype if is_cast else None,
-            mask_and_scale=self._packing or False)
-        return future, arrange
+        key, order, arrange = _xr_index.stored(key, self.shape, self._axes)
+        selection, arrange_points = _xr_index.selection(key, self._array.shape)
+        is_packed = isinstance(selection, list)
+        dtype = self.dtype if self._packing or self.dtype != self._array.dtype else None
+        packing = self._packing or False
+        wants = _read.wants(self._array, selection, dtype, packing) if is_packed else \
+            [_read.want(self._array, selection, dtype, packing, order)]
+        future = _read.submit(
+            wants, lambda results: results[0], out="packed" if is_packed else None, stream=None,
+            may_cast=dtype is not None, devices=[_config.parse_device(self._device)] * len(wants),
+            strict=None, progress=None)
+        return future, lambda result: arrange(arrange_points(result))
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
         future, arrange = self._start(key)

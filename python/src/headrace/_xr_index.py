@@ -6,7 +6,7 @@ import math
 from typing import Any, Callable
 
 import numpy as np
-from xarray.core.indexing import ExplicitIndexer, OuterIndexer, VectorizedIndexer
+from xarray.core.indexing import BasicIndexer, ExplicitIndexer, OuterIndexer, VectorizedIndexer
 
 from . import _select
 
@@ -119,3 +119,57 @@ def selection(key: ExplicitIndexer, shape: tuple[int, ...]) -> tuple[Any, Arrang
             return _transposed(key.tuple, arrays, moves)
         return _pointwise(key.tuple, arrays, shape)
     return tuple(k if isinstance(k, slice) else int(k) for k in key.tuple), _as_is
+
+
+def _points_in(key: tuple[Any, ...], shape: tuple[int, ...],
+               axes: tuple[int | None, ...]) -> ExplicitIndexer:
+    """All indexes as arrays, slices along axes behind those of the points: then they may
+    stand in any order."""
+    ndim = max(k.ndim for k in key if not isinstance(k, slice))
+    wide = [d for d, k in enumerate(key) if isinstance(k, slice)]
+    arrays = []
+    for d, (k, n) in enumerate(zip(key, shape)):
+        if isinstance(k, slice):
+            at = wide.index(d)
+            k = np.arange(*k.indices(n)).reshape((-1,) + (1,) * (len(wide) - at - 1))
+        else:
+            k = k.reshape(k.shape + (1,) * len(wide))
+        arrays.append(k)
+    whole = np.broadcast_shapes(*(k.shape for k in arrays))
+    found = {axis: k.reshape((1,) * (ndim + len(wide) - k.ndim) + k.shape)
+             for axis, k in zip(axes, arrays) if axis is not None}
+    if np.broadcast_shapes(*(k.shape for k in found.values())) != whole:
+        found[0] = np.broadcast_to(found[0], whole)
+    return VectorizedIndexer(tuple(found[axis] for axis in range(len(found))))
+
+
+def stored(key: ExplicitIndexer, shape: tuple[int, ...],
+           axes: tuple[int | None, ...]) -> tuple[ExplicitIndexer, list[int], Arrange]:
+    """For a variable of this shape whose dimensions are these axes of an array (None: none,
+    one element): the key of the array, the axes of the result in the order that they are to
+    have in memory, and what is left to do then."""
+    if axes == tuple(range(len(axes))):
+        return key, [], _as_is
+    if isinstance(key, VectorizedIndexer) and any(not isinstance(k, slice) for k in key.tuple):
+        return _points_in(key.tuple, shape, axes), [], _as_is
+    by_axis = {axis: k for axis, k in zip(axes, key.tuple) if axis is not None}
+    indexes = tuple(by_axis[axis] for axis in range(len(by_axis)))
+    is_left = [isinstance(k, (slice, np.ndarray)) for k in indexes]
+    order = [sum(is_left[:axis]) for axis in axes if axis is not None and is_left[axis]]
+    kind = OuterIndexer if isinstance(key, OuterIndexer) else BasicIndexer
+    added: list[tuple[int, int]] = []  # dimensions that the array does not have, their lengths
+    at = 0
+    for axis, k in zip(axes, key.tuple):
+        if isinstance(k, (slice, np.ndarray)):
+            if axis is None:
+                added.append((at, len(range(*k.indices(1))) if isinstance(k, slice) else len(k)))
+            at += 1
+
+    def arrange(result: Any) -> Any:
+        for d, n in added:
+            result = result[(slice(None),) * d + (None,)]
+            if n != 1:
+                result = result.repeat(n, d)
+        return result
+
+    return kind(indexes), order, arrange

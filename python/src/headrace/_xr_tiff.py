@@ -1,50 +1,139 @@
-"""A TIFF as a dataset of one variable, placed as rioxarray has it. SPDX-License-Identifier: Apache-2.0"""
+"""A TIFF as a dataset of one variable, described as rioxarray describes it.
+
+SPDX-License-Identifier: Apache-2.0
+"""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from xarray import Variable
+from xarray import Coordinates, Dataset, Variable
+from xarray.core import indexing
 
-from . import _node
+from . import _cf, _node, _xr_place
+from ._xr_array import DeviceVariable, LazyArray
 
 NAME = "band_data"
-GRID_MAPPING = "spatial_ref"
+DIMS = ("band", "y", "x")
+_UNITS_OF_RESOLUTION = {1: "1 (unitless)", 2: "2 (pixels/inch)", 3: "3 (pixels/cm)"}
+_TAGS = {  # of an array's attributes: GDAL's names
+    "document_name": "TIFFTAG_DOCUMENTNAME", "description": "TIFFTAG_IMAGEDESCRIPTION",
+    "software": "TIFFTAG_SOFTWARE", "date_time": "TIFFTAG_DATETIME",
+    "artist": "TIFFTAG_ARTIST", "host_computer": "TIFFTAG_HOSTCOMPUTER",
+    "copyright": "TIFFTAG_COPYRIGHT", "x_resolution": "TIFFTAG_XRESOLUTION",
+    "y_resolution": "TIFFTAG_YRESOLUTION", "resolution_unit": "TIFFTAG_RESOLUTIONUNIT",
+    "min_sample_value": "TIFFTAG_MINSAMPLEVALUE", "max_sample_value": "TIFFTAG_MAXSAMPLEVALUE",
+    "AREA_OR_POINT": "AREA_OR_POINT"}
+_NOT_SHOWN = ("_FillValue", "missing_value", "fill_value", "nodata", "nodatavals", "is_tiled",
+              "res")
 
 
 def is_tiff(node: Any) -> bool:
     return isinstance(node, _node.Array) and node.format in ("tiff", "bigtiff")
 
 
-def _transform(a: _node.Array, full: _node.Array) -> list[float] | None:
-    """GDAL's six numbers: those of the full image, in pixels of this level of it."""
-    numbers = full.attrs.get("GeoTransform")
-    if numbers is None or a.dims is None or full.dims is None:
-        return None
-    sizes = [dict(zip(of.dims or (), of.shape)) for of in (full, a)]
-    across, down = (sizes[0][d] / max(1, sizes[1][d]) for d in ("x", "y"))
-    x, dx, rx, y, ry, dy = (float(n) for n in numbers)
-    return [x, dx * across, rx * down, y, ry * across, dy * down]
+def _parsed(text: str) -> Any:
+    """A number, or numbers in braces, where a text is one."""
+    if text.startswith("{") and text.endswith("}"):
+        try:
+            return np.array([float(part) for part in text.strip("{}").split(",")])
+        except ValueError:
+            return text
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
 
 
-def coordinates(a: _node.Array, full: _node.Array) -> dict[str, Variable]:
-    """Numbers of the bands from 1 on, centres of the pixels where axes are straight, and
-    the reference system. full: the image that a is a level of, or a itself."""
-    found: dict[str, Variable] = {}
-    sizes = dict(zip(a.dims or (), a.shape))
-    if "band" in sizes:
-        found["band"] = Variable("band", np.arange(1, sizes["band"] + 1))
-    numbers = _transform(a, full)
-    attrs: dict[str, Any] = {}
-    if "EPSG" in full.attrs:
-        attrs["spatial_ref"] = f"EPSG:{full.attrs['EPSG']}"
-    if numbers is not None:
-        x, dx, rx, y, ry, dy = numbers
-        attrs["GeoTransform"] = " ".join(map(repr, numbers))
-        if rx == ry == 0:
-            found["x"] = Variable("x", x + dx * (np.arange(sizes["x"]) + 0.5))
-            found["y"] = Variable("y", y + dy * (np.arange(sizes["y"]) + 0.5))
-    if attrs:
-        found[GRID_MAPPING] = Variable((), 0, attrs)
+def _tag(name: str, value: Any) -> str:
+    """As GDAL writes it."""
+    if name in ("x_resolution", "y_resolution"):
+        return f"{np.float32(value):.8g}"
+    return _UNITS_OF_RESOLUTION.get(value, "") if name == "resolution_unit" else str(value)
+
+
+def _by_band(items: list[dict[str, str]], role: str, nbands: int) -> tuple[str | None, ...]:
+    texts: list[str | None] = [None] * nbands
+    for item in items:
+        if item.get("role") == role and item.get("sample", "").isdecimal() and \
+                int(item["sample"]) < nbands:
+            texts[int(item["sample"])] = item["value"]
+    return tuple(texts)
+
+
+def _attributes(a: _node.Array, nbands: int) -> dict[str, Any]:
+    """Tags and what GDAL's metadata say of the file and of its first band."""
+    items = [i for i in a.attrs.get("GDAL_METADATA", []) if not i.get("domain") and i["value"]]
+    texts = {gdal: _tag(own, a.attrs[own]) for own, gdal in _TAGS.items() if own in a.attrs}
+    texts |= {i["name"]: i["value"] for i in items if "sample" not in i and "name" in i}
+    texts |= {i["name"]: i["value"] for i in items
+              if i.get("sample") == "0" and "role" not in i and "name" in i}
+    found = {k: _parsed(v) for k, v in texts.items() if k not in _NOT_SHOWN}
+    for many, one, absent in (("scales", "scale_factor", 1.0), ("offsets", "add_offset", 0.0)):
+        if many in a.attrs:
+            found[many] = tuple(a.attrs[many])
+        else:
+            found[one] = float(a.attrs.get(one, absent))
+    names, units = (_by_band(items, role, nbands) for role in ("description", "unittype"))
+    if any(names):
+        found["long_name"] = names[0] if len(set(names)) == 1 else names
+    if any(units):
+        found["units"] = units[0] if nbands == 1 else units
     return found
+
+
+def _promoted(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that has the values, and NaN."""
+    if dtype.kind in "iu":
+        return np.dtype("f4" if dtype.itemsize <= 2 else "f8")
+    return dtype
+
+
+def _preferred_chunks(a: _node.Array) -> dict[str, int]:
+    chunks = dict(zip(a.dims or (), a.chunks))
+    return {"y": chunks["y"], "x": chunks["x"], "band": chunks.get("band", 1)}
+
+
+def _variable(a: _node.Array, device: str, is_masked: bool, source: str) -> Variable:
+    dims = a.dims or ()
+    axes = tuple(dims.index(d) if d in dims else None for d in DIMS)
+    packing = _cf.from_attributes(a._info, a.attrs) if is_masked else None
+    dtype = _promoted(a.dtype) if is_masked else a.dtype
+    lazy = LazyArray(a, device, dtype, packing, axes)
+    attrs = _attributes(a, lazy.shape[0])
+    if "_FillValue" in a.attrs:
+        fill = float(a.attrs["_FillValue"]) if is_masked else a.fill_value
+        attrs["_FillValue"] = dtype.type(fill)
+    encoding: dict[str, Any] = {
+        "preferred_chunks": _preferred_chunks(a), "source": source,
+        "rasterio_dtype": str(a.dtype), "grid_mapping": _xr_place.GRID_MAPPING}
+    if is_masked:
+        encoding["dtype"] = str(a.dtype)
+        for name in ("scale_factor", "add_offset", "_FillValue"):
+            if name in attrs:
+                encoding[name] = attrs.pop(name)
+        if "scales" in attrs or "offsets" in attrs:
+            warnings.warn(f"{a.url}: scales that differ by band are not applied; they are in the "
+                          "attributes", stacklevel=4)
+    kind = Variable if device == "cpu" else DeviceVariable
+    return kind(DIMS, indexing.LazilyIndexedArray(lazy), attrs, encoding)
+
+
+def dataset(a: _node.Array, source: str, device: str, mask_and_scale: bool | Mapping[str, bool],
+            drop: Iterable[str], raster_index: bool) -> Dataset:
+    """One variable (band, y, x), and where its pixels are."""
+    is_masked = mask_and_scale.get(NAME, True) if isinstance(mask_and_scale, Mapping) \
+        else bool(mask_and_scale)
+    variable = _variable(a, device, is_masked, source)
+    nbands, height, width = variable.shape
+    coords, indexed = _xr_place.coordinates(a.attrs, width, height, raster_index)
+    coords["band"] = Variable("band", np.arange(1, nbands + 1))
+    made = Dataset({NAME: variable}, coords=Coordinates(coords, indexes={}))
+    if indexed is not None:
+        made = made.assign_coords(indexed)
+    return made.drop_vars([name for name in drop if name in made.variables])

@@ -32,7 +32,8 @@ class Backend(BackendEntrypoint):
 
     group: path of a group in the store. device: where data variables go, as in hr.open;
     "cuda" is the current GPU of whichever process reads. consolidated, zarr_format: as in
-    hr.open. The other options are those of xarray.open_dataset.
+    hr.open. raster_index: x and y of an image are a rasterix.RasterIndex, computed where they
+    are asked for. The other options are those of xarray.open_dataset.
     """
 
     description = "Open Zarr stores in GPU or host memory with headrace"
@@ -40,7 +41,7 @@ class Backend(BackendEntrypoint):
     open_dataset_parameters = (
         "filename_or_obj", "mask_and_scale", "decode_times", "concat_characters",
         "decode_coords", "drop_variables", "use_cftime", "decode_timedelta", "group", "device",
-        "consolidated", "zarr_format")
+        "consolidated", "zarr_format", "raster_index")
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
         """Only where xarray has no engine of its own for Zarr."""
@@ -53,7 +54,8 @@ class Backend(BackendEntrypoint):
             concat_characters: Any = True, decode_coords: Any = True,
             drop_variables: str | Iterable[str] | None = None, use_cftime: Any = None,
             decode_timedelta: Any = None, group: str | None = None, device: Any = None,
-            consolidated: bool | None = None, zarr_format: int | None = None) -> Dataset:
+            consolidated: bool | None = None, zarr_format: int | None = None,
+            raster_index: bool = False) -> Dataset:
         options = {
             "mask_and_scale": mask_and_scale, "decode_times": decode_times,
             "concat_characters": concat_characters, "decode_coords": decode_coords,
@@ -61,7 +63,10 @@ class Backend(BackendEntrypoint):
             "decode_timedelta": decode_timedelta}
         node = _open(filename_or_obj, group, consolidated, zarr_format)
         if _xr_tiff.is_tiff(node):
-            return _image(node, os.fspath(filename_or_obj), device_text(device), options)
+            return _xr_tiff.dataset(node, os.fspath(filename_or_obj), device_text(device),
+                                    mask_and_scale, _names(drop_variables), raster_index)
+        if raster_index:
+            raise ArgumentError("raster_index is for images")
         return _dataset(node, device_text(device), options)
 
     def open_groups_as_dict(
@@ -97,9 +102,12 @@ def _open(url: Any, group: str | None, consolidated: bool | None, zarr_format: i
                       zarr_format=zarr_format)
 
 
+def _names(drop: str | Iterable[str] | None) -> set[str]:
+    return {drop} if isinstance(drop, str) else set(drop or ())
+
+
 def _dataset(node: Any, device: str, options: dict[str, Any]) -> Dataset:
-    drop = options["drop_variables"] or ()
-    drop = {drop} if isinstance(drop, str) else set(drop)
+    drop = _names(options["drop_variables"])
     if not isinstance(node, _node.Group):
         raise ArgumentError(f"{node.url} is an array: xarray opens the group that it is in")
     arrays = {name: node[name] for name, kind in node.members().items()
@@ -109,13 +117,3 @@ def _dataset(node: Any, device: str, options: dict[str, Any]) -> Dataset:
     coords = {name: v for name, v in decoded.items() if name in named or v.dims == (name,)}
     data = {name: v for name, v in decoded.items() if name not in coords}
     return Dataset(data, coords=Coordinates(coords, indexes={}), attrs=attrs)
-
-
-def _image(a: _node.Array, url: str, device: str, options: dict[str, Any]) -> Dataset:
-    """A TIFF: one variable, and where its pixels are."""
-    full = _node.open(url.partition("#")[0], "cpu") if "#level" in url else a
-    decoded, _, _ = Variables({_xr_tiff.NAME: a}, {}, device).decode({}, options)
-    coords = _xr_tiff.coordinates(a, full)
-    if _xr_tiff.GRID_MAPPING in coords:
-        decoded[_xr_tiff.NAME].encoding["grid_mapping"] = _xr_tiff.GRID_MAPPING
-    return Dataset(decoded, coords=Coordinates(coords, indexes={}))

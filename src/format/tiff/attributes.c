@@ -74,7 +74,7 @@ static hr_status add_text(hr__tiff_file *file, const hr__tiff_ifd *ifd, hr__tiff
     char *text;
     uint64_t nbytes;
     HR__TRY(hr__tiff_bytes(file, ifd, tag, &text, &nbytes, err));
-    if (text != NULL && text[0] != '\0') {
+    if (text != NULL) {
         json_object_object_add(attributes, name, hr__tiff_json_text(text, nbytes));
     }
     return HR_OK;
@@ -93,6 +93,28 @@ static hr_status add_uints(hr__tiff_file *file, const hr__tiff_ifd *ifd, hr__tif
     }
     if (n > 0) {
         json_object_object_add(attributes, name, list);
+    }
+    return HR_OK;
+}
+
+static hr_status add_number(hr__tiff_file *file, const hr__tiff_ifd *ifd,
+                            hr__tiff_tag tag, const char *name, json_object *attributes,
+                            hr_error *err) {
+    double *values;
+    uint64_t n;
+    HR__TRY(hr__tiff_doubles(file, ifd, tag, &values, &n, err));
+    if (n > 0) {
+        json_object_object_add(attributes, name, hr__tiff_json_number(values[0]));
+    }
+    return HR_OK;
+}
+
+static hr_status add_uint(hr__tiff_file *file, const hr__tiff_ifd *ifd, hr__tiff_tag tag,
+                          const char *name, json_object *attributes, hr_error *err) {
+    uint64_t value;
+    HR__TRY(hr__tiff_uint(file, ifd, tag, UINT64_MAX, &value, err));
+    if (value != UINT64_MAX) {
+        json_object_object_add(attributes, name, json_object_new_int64((int64_t)value));
     }
     return HR_OK;
 }
@@ -137,20 +159,34 @@ static hr_status add_place(hr__tiff_file *file, const hr__tiff_ifd *ifd,
     return hr__tiff_geo(file, base, pixel, base->at != ifd->at, attributes, err);
 }
 
+typedef hr_status add_tag(hr__tiff_file *file, const hr__tiff_ifd *ifd, hr__tiff_tag tag,
+                          const char *name, json_object *attributes, hr_error *err);
+
+static const struct {
+    const char *name;
+    hr__tiff_tag tag;
+    add_tag *add;
+    bool is_own; /* an overview has its own, not that of its base */
+} shown[] = {
+    {"extra_samples", HR__TIFF_EXTRA_SAMPLES, add_uints, true},
+    {"color_map", HR__TIFF_COLOR_MAP, add_uints, true},
+    {"document_name", HR__TIFF_DOCUMENT_NAME, add_text, false},
+    {"description", HR__TIFF_DESCRIPTION, add_text, false},
+    {"software", HR__TIFF_SOFTWARE, add_text, false},
+    {"date_time", HR__TIFF_DATE_TIME, add_text, false},
+    {"artist", HR__TIFF_ARTIST, add_text, false},
+    {"host_computer", HR__TIFF_HOST_COMPUTER, add_text, false},
+    {"copyright", HR__TIFF_COPYRIGHT, add_text, false},
+    {"x_resolution", HR__TIFF_X_RESOLUTION, add_number, false},
+    {"y_resolution", HR__TIFF_Y_RESOLUTION, add_number, false},
+    {"resolution_unit", HR__TIFF_RESOLUTION_UNIT, add_uint, false},
+    {"min_sample_value", HR__TIFF_MIN_SAMPLE_VALUE, add_uint, false},
+    {"max_sample_value", HR__TIFF_MAX_SAMPLE_VALUE, add_uint, false},
+};
+
 static hr_status fill(hr__tiff_file *file, const hr__tiff_ifd *ifd,
                       const hr__tiff_ifd *base, const hr__tiff_layout *layout,
                       json_object *attributes, hr_error *err) {
-    static const struct {
-        const char *name;
-        hr__tiff_tag tag;
-        bool is_text;
-    } shown[] = {
-        {"extra_samples", HR__TIFF_EXTRA_SAMPLES, false},
-        {"color_map", HR__TIFF_COLOR_MAP, false},
-        {"description", HR__TIFF_DESCRIPTION, true},
-        {"software", HR__TIFF_SOFTWARE, true},
-        {"date_time", HR__TIFF_DATE_TIME, true},
-    };
     uint64_t orientation = 1;
     bool is_rgb = layout->compression == HR__TIFF_JPEG && /* its chroma is undone */
                   layout->photometric == HR__TIFF_YCBCR;
@@ -162,8 +198,8 @@ static hr_status fill(hr__tiff_file *file, const hr__tiff_ifd *ifd,
                                json_object_new_int64((int64_t)orientation));
     }
     for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++) {
-        HR__TRY(leave_out((shown[i].is_text ? add_text : add_uints)(
-            file, ifd, shown[i].tag, shown[i].name, attributes, err)));
+        HR__TRY(leave_out(shown[i].add(file, shown[i].is_own ? ifd : base, shown[i].tag,
+                                       shown[i].name, attributes, err)));
     }
     HR__TRY(leave_out(add_levels(file, ifd, layout, attributes, err)));
     HR__TRY(leave_out(hr__tiff_gdal(file, base, layout->nsamples, attributes, err)));

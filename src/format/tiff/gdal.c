@@ -37,16 +37,22 @@ static char entity(const char *p, size_t n, size_t *length) {
     return *p;
 }
 
-static json_object *text_of(span s, hr__arena *arena) {
-    char *text = hr__arena_alloc(arena, s.n + 1);
+/* Put characters for entities, in place; returns how many are left. */
+static size_t unescape(char *text, size_t n) {
     size_t made = 0;
+    for (size_t i = 0, length; i < n; i += length) {
+        text[made++] = entity(text + i, n - i, &length);
+    }
+    return made;
+}
+
+/* GDAL escapes what it writes, as text and again as XML. */
+static json_object *text_of(span s, hr__arena *arena) {
+    char *text = hr__arena_copy(arena, s.at, s.n + 1); /* a NUL is behind the XML */
     if (text == NULL) {
         return NULL;
     }
-    for (size_t i = 0, length; i < s.n; i += length) {
-        text[made++] = entity(s.at + i, s.n - i, &length);
-    }
-    return hr__tiff_json_text(text, made);
+    return hr__tiff_json_text(text, unescape(text, unescape(text, s.n)));
 }
 
 /* Value of an attribute among those of an item. */
