@@ -2,13 +2,14 @@
 BUILD ?= build
 CMAKE_FLAGS ?=
 CORPUS ?= ../shared/corpus
+MAKE_DATA ?= ../shared/bench/make_data.py
 JOBS ?= $(shell nproc)
 PYTHON := .venv/bin/python
 DEMO_ARRAY := examples/data/jacksboro.zarr/elevation
 DEMO_PNG := $(BUILD)/jacksboro.png
 SAN := -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g" -DHR_CUDA=off
 
-.PHONY: demo test build build-tests setup-test corpus pytest check check-asan check-tsan bench-host clean help
+.PHONY: demo test build build-tests setup-test corpus pytest check check-asan check-tsan bench-host bench-e2e clean help
 
 help:
 	@echo "make demo        set up, build, read the example dataset, write a quick-look PNG"
@@ -18,6 +19,7 @@ help:
 	@echo "make check-asan  the tests under AddressSanitizer and UBSan"
 	@echo "make check-tsan  the tests under ThreadSanitizer"
 	@echo "make bench-host  compare with other readers on this machine"
+	@echo "make bench-e2e   the same, into host or GPU memory, with fields like real ones"
 	@echo "make clean       remove what the build made (not .venv)"
 
 demo: build
@@ -89,6 +91,14 @@ bench-host:
 	$(MAKE) --no-print-directory build \
 		CMAKE_FLAGS="-DHR_PYTHON=ON -DPython3_EXECUTABLE=$(abspath $(PYTHON)) $(CMAKE_FLAGS)"
 	HEADRACE_LIB=$(BUILD)/libheadrace.so PYTHONPATH=$(abspath $(BUILD)/python) $(PYTHON) bench/host/run.py $(BENCH_FLAGS)
+
+# BENCH_FLAGS: e.g. "--mib 64 --fields era --crops 200".
+bench-e2e:
+	scripts/setup.sh base bench
+	$(MAKE) --no-print-directory build \
+		CMAKE_FLAGS="-DHR_PYTHON=ON -DPython3_EXECUTABLE=$(abspath $(PYTHON)) $(CMAKE_FLAGS)"
+	HEADRACE_BIN=$(BUILD)/cli/headrace PYTHONPATH=$(abspath $(BUILD)/python) $(PYTHON) bench/e2e/run.py \
+		--make-data $(MAKE_DATA) $(BENCH_FLAGS)
 
 clean:
 	rm -rf $(BUILD) build-asan build-tsan

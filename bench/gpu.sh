@@ -4,7 +4,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: bench/gpu.sh PACK_DIR [OUT_DIR]     PACK_DIR comes from scripts/gpu_pack.sh
 # ONLY=REGEX takes the steps of such names, TEAMS=all every team of the kernel benches; MUTANTS,
-# CHUNK_MUTANTS and CASES are numbers of inputs.
+# CHUNK_MUTANTS and CASES are numbers of inputs. E2E are options of bench/e2e/run.py, as it is by
+# default the smaller half: E2E="--fields era,cells --layouts 4m,shards" is the rest.
 set -uo pipefail
 pack=$(cd "$1" && pwd) out=${2:-/tmp/headrace-gpu}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -74,6 +75,17 @@ if python3 -c 'import zarr, numcodecs' 2>/dev/null; then
     done
     # The same chunks, in the GPU's memory already.
     LINES_OF_LOG=20 step kern_chunks "$pack/bin/kern_chunks" cuda "$out/arrays/blosc-lz4.zarr"
+fi
+# Files to GPU and host memory, beside other readers, as far as they are installed.
+if [ -f "$pack/make_data.py" ] && python3 -c 'import zarr, cupy' 2>/dev/null; then
+    export HEADRACE_BIN=$pack/bin/headrace
+    if [ -f "$pack/nvcomp/libnvcomp.so" ]; then export NVCOMP=$pack/nvcomp/libnvcomp.so; fi
+    for device in cuda:0 cpu; do
+        # shellcheck disable=SC2086  # E2E is several words
+        PYTHONPATH=$pack/python:${PYTHONPATH-} LINES_OF_LOG=200 step "e2e_${device%:0}" \
+            python3 "$here/e2e/run.py" --make-data "$pack/make_data.py" --dir "$out/e2e" \
+            --device "$device" ${E2E:---fields era --layouts 1m}
+    done
 fi
 # Small sets, each in the time that its tool leaves it: at most 300 s in all.
 sanitizer() { # sanitizer TOOL SECONDS PROGRAM ARGUMENT…
