@@ -51,6 +51,8 @@ typedef struct hr_context_options {
                            libnvcomp.so.6 or else .5 where the loader finds it. Read by
                            hr_context_create only, which gives HR_ERR_UNSUPPORTED
                            without such a library */
+    uint64_t chunk_cache_nbytes;   /* decoded chunks kept between calls; 0 = none */
+    uint64_t encoded_cache_nbytes; /* the same for chunks as they are stored; 0 = none */
 } hr_context_options;
 
 #define HR_CONTEXT_OPTIONS_INIT                                                          \
@@ -63,6 +65,24 @@ typedef struct hr_context_options {
  * GPU's decompression engine, of which NVIDIA says that malformed input has undefined
  * results). Read what you trust with it. hr_batch_stats counts its chunks, its errors
  * begin with "nvCOMP:", and once loaded it stays in the process. */
+
+/* What a context keeps between calls, in host memory: indexes of shards and files, and
+ * chunks if it is asked to. Least recently used goes first; a budget is never exceeded,
+ * what a read is using of it counts, and what does not fit is not kept, which is no
+ * error.
+ *
+ * A chunk belongs to an opened array, so one that is opened again starts anew, and to a
+ * version of the store's object: each read opens the object (a file; fstat) and finds out
+ * whether it is another. A file counts as another when its size, its times or its place
+ * changed, and is not kept within 50 ms of such a change, nor is what was read without
+ * checksums. Caches are for data that do not change while they are read all the same: of
+ * a file that is written to while it is being read, no reader can tell what it gets.
+ *
+ * Decoded chunks serve reads into host memory, and those for devices that the host
+ * decodes. Raw chunks are never kept decoded, elements of variable length neither.
+ * Encoded ones serve all, in particular chunks that a GPU decodes: worth it where the
+ * store is slow (files of a local disk are kept by the system already). What failed to
+ * decode is let go. */
 
 /* Create a context; no thread starts and no driver is opened before they are needed.
  * `options` may be NULL. Caller owns *out. Errors: HR_ERR_ARGUMENT, HR_ERR_MEMORY.
@@ -86,6 +106,23 @@ typedef struct hr_cache_stats {
     uint64_t nbytes;         /* held now; never more than max_nbytes */
     uint64_t max_nbytes;     /* 0: there is no such cache */
 } hr_cache_stats;
+
+typedef struct hr_context_stats {
+    uint32_t struct_size;
+    hr_cache_stats indexes, encoded_chunks, decoded_chunks;
+} hr_context_stats;
+
+#define HR_CONTEXT_STATS_INIT                                                            \
+    ((hr_context_stats){.struct_size = sizeof(hr_context_stats)})
+
+/* Counts so far. `stats` must have its struct_size set (HR_CONTEXT_STATS_INIT). Any
+ * thread. */
+HR_API HR_NODISCARD hr_status hr_context_get_stats(hr_context *context,
+                                                   hr_context_stats *stats,
+                                                   hr_error *err);
+/* Let go of all that the context keeps between calls, but for what reads are using now.
+ * NULL is accepted. Any thread. */
+HR_API void hr_context_clear_caches(hr_context *context);
 
 /* What this build and this machine have, for people and for tests. */
 typedef struct hr_codec_support {

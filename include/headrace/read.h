@@ -201,6 +201,8 @@ typedef struct hr_batch_stats {
     uint64_t wait_ns; /* waiting for a device to give staging memory back, likewise: where
                          it is large, the copies or the kernels are what takes the time */
     uint64_t ndecoded_nvcomp; /* of ndecoded_device, those with streams for nvCOMP */
+    uint64_t nkept_encoded;   /* chunks whose encoded bytes the context had kept, … */
+    uint64_t nkept_decoded;   /* … and those that it had decoded */
 } hr_batch_stats;
 
 #define HR_BATCH_STATS_INIT ((hr_batch_stats){.struct_size = sizeof(hr_batch_stats)})

@@ -34,9 +34,10 @@ static PyObject *context_new(PyObject *module, PyObject *args) {
     ext_state *state = ext_state_of(module);
     hr_context_options o = HR_CONTEXT_OPTIONS_INIT;
     unsigned int nthreads;
-    unsigned long long scratch, device_scratch, index_cache, metadata_max;
-    if (!PyArg_ParseTuple(args, "IKKKK", &nthreads, &scratch, &device_scratch,
-                          &index_cache, &metadata_max)) {
+    unsigned long long scratch, device_scratch, index_cache, metadata_max, chunks,
+        encoded_chunks;
+    if (!PyArg_ParseTuple(args, "IKKKKKK", &nthreads, &scratch, &device_scratch,
+                          &index_cache, &metadata_max, &chunks, &encoded_chunks)) {
         return NULL;
     }
     o.nthreads = nthreads;
@@ -44,6 +45,8 @@ static PyObject *context_new(PyObject *module, PyObject *args) {
     o.device_scratch_nbytes = device_scratch;
     o.index_cache_nbytes = index_cache;
     o.metadata_max_nbytes = metadata_max;
+    o.chunk_cache_nbytes = chunks;
+    o.encoded_cache_nbytes = encoded_chunks;
     hr_error err = HR_ERROR_INIT;
     hr_context *context = NULL;
     if (hr_context_create(&o, &context, &err) != HR_OK) {
@@ -64,7 +67,41 @@ static void context_dealloc(PyObject *self) {
     Py_END_ALLOW_THREADS ext_delete(self);
 }
 
+static PyObject *cache_dict(const hr_cache_stats *s) {
+    typedef unsigned long long u64;
+    return Py_BuildValue("{sK sK sK sK sK sK}", "nhits", (u64)s->nhits, "nmisses",
+                         (u64)s->nmisses, "nevicted", (u64)s->nevicted, "nblocks",
+                         (u64)s->nblocks, "nbytes", (u64)s->nbytes, "max_nbytes",
+                         (u64)s->max_nbytes);
+}
+
+static PyObject *context_caches(PyObject *object, PyObject *args) {
+    (void)args;
+    ext_context *self = (ext_context *)object;
+    hr_error err = HR_ERROR_INIT;
+    hr_context_stats s = HR_CONTEXT_STATS_INIT;
+    if (hr_context_get_stats(self->context, &s, &err) != HR_OK) {
+        return ext_raise(self->state, &err);
+    }
+    return Py_BuildValue("{sN sN sN}", "indexes", cache_dict(&s.indexes),
+                         "encoded_chunks", cache_dict(&s.encoded_chunks), "chunks",
+                         cache_dict(&s.decoded_chunks));
+}
+
+static PyObject *context_clear_caches(PyObject *object, PyObject *args) {
+    (void)args;
+    hr_context *context = ((ext_context *)object)->context;
+    Py_BEGIN_ALLOW_THREADS hr_context_clear_caches(context);
+    Py_END_ALLOW_THREADS Py_RETURN_NONE;
+}
+
+static PyMethodDef context_methods[] = {
+    {"caches", context_caches, METH_NOARGS, "caches() -> dict of dicts"},
+    {"clear_caches", context_clear_caches, METH_NOARGS, "clear_caches()"},
+    {NULL, NULL, 0, NULL},
+};
 static PyType_Slot context_slots[] = {{Py_tp_dealloc, (void *)context_dealloc},
+                                      {Py_tp_methods, context_methods},
                                       {0, NULL}};
 PyType_Spec ext_context_spec = {
     .name = "headrace._ext.Context",
@@ -135,7 +172,8 @@ static PyMethodDef functions[] = {
     {"describe_device", describe_device, METH_VARARGS,
      "describe_device(type, index) -> dict"},
     {"context", context_new, METH_VARARGS,
-     "context(nthreads, scratch, device_scratch, index_cache, metadata_max) -> Context"},
+     "context(nthreads, scratch, device_scratch, index_cache, metadata_max, chunk_cache, "
+     "encoded_cache) -> Context"},
     {"open", ext_open, METH_VARARGS,
      "open(context, url, consolidated, zarr_format) -> Node"},
     {"open_store", ext_open_store, METH_VARARGS,

@@ -60,8 +60,24 @@ static void context_free(hr_context *c) {
     hr__ring_set_free(&c->rings);
     hr__cache_destroy(c->indexes);
     hr__history_destroy(&c->history);
+    hr__cache_destroy(c->encoded);
+    hr__cache_destroy(c->decoded);
     hr_allocator allocator = c->allocator;
     hr__free(&allocator, c, sizeof *c);
+}
+
+static bool create_caches(hr_context *c, const hr_context_options *o) {
+    const hr_allocator *a = &c->allocator;
+    c->indexes =
+        hr__cache_create(a, or_default(o->index_cache_nbytes, DEFAULT_INDEX_CACHE));
+    if (o->encoded_cache_nbytes > 0) {
+        c->encoded = hr__cache_create(a, o->encoded_cache_nbytes);
+    }
+    if (o->chunk_cache_nbytes > 0) {
+        c->decoded = hr__cache_create(a, o->chunk_cache_nbytes);
+    }
+    return c->indexes != NULL && (o->encoded_cache_nbytes == 0 || c->encoded != NULL) &&
+           (o->chunk_cache_nbytes == 0 || c->decoded != NULL);
 }
 
 hr_status hr_context_create(const hr_context_options *options, hr_context **out,
@@ -94,18 +110,36 @@ hr_status hr_context_create(const hr_context_options *options, hr_context **out,
                       or_default(o.device_scratch_nbytes, DEFAULT_DEVICE_SCRATCH),
                       c->nthreads * SLOTS_PER_THREAD);
     hr__history_init(&c->history);
-    c->indexes = hr__cache_create(&c->allocator,
-                                  or_default(o.index_cache_nbytes, DEFAULT_INDEX_CACHE));
     c->pool = hr__pool_create(&c->allocator, c->nthreads,
                               (hr__pool_hooks){.user = &c->allocator,
                                                .worker_create = hr__run_worker_create,
                                                .worker_destroy = hr__run_worker_destroy});
-    if (c->indexes == NULL || c->pool == NULL) {
+    if (!create_caches(c, &o) || c->pool == NULL) {
         context_free(c);
         return hr__fail_memory(err, sizeof *c);
     }
     *out = c;
     return HR_OK;
+}
+
+hr_status hr_context_get_stats(hr_context *context, hr_context_stats *stats,
+                               hr_error *err) {
+    if (context == NULL) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "context is NULL");
+    }
+    hr_context_stats known = HR_CONTEXT_STATS_INIT;
+    hr__cache_get_stats(context->indexes, &known.indexes);
+    hr__cache_get_stats(context->encoded, &known.encoded_chunks);
+    hr__cache_get_stats(context->decoded, &known.decoded_chunks);
+    return hr__options_write(stats, &known, sizeof known, "hr_context_stats", err);
+}
+
+void hr_context_clear_caches(hr_context *context) {
+    if (context != NULL) {
+        hr__cache_clear(context->indexes);
+        hr__cache_clear(context->encoded);
+        hr__cache_clear(context->decoded);
+    }
 }
 
 hr_status hr_nvcomp_version(const char *library, uint32_t *out, hr_error *err) {

@@ -206,6 +206,8 @@ hr_status hr_batch_get_stats(hr_batch *batch, hr_batch_stats *stats, hr_error *e
     known.ndecoded_cpu = atomic_load(&run->ndecoded_cpu);
     known.ndecoded_device = atomic_load(&run->ndecoded_device);
     known.ndecoded_nvcomp = atomic_load(&run->ndecoded_nvcomp);
+    known.nkept_encoded = atomic_load(&run->nkept_encoded);
+    known.nkept_decoded = atomic_load(&run->nkept_decoded);
     known.nslabs = atomic_load(&run->nslabs);
     known.read_ns = atomic_load(&run->stages.ns[HR_STAGE_READ]);
     known.wait_ns = atomic_load(&run->wait_ns);

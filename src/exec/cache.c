@@ -247,6 +247,18 @@ void hr__cache_keep(hr__cache *c, hr__block *x) {
     hr__lock_release(&c->lock);
 }
 
+void hr__cache_drop(hr__cache *c, const hr__cache_key *key) {
+    if (c != NULL) {
+        hr__block *dead = NULL;
+        lock_cache(c);
+        hr__block *x = look_up(c, key);
+        if (x != NULL) {
+            forget(c, x, &dead);
+        }
+        unlock_and_free(c, dead);
+    }
+}
+
 void hr__cache_release(hr__cache *c, hr__block *x) {
     if (x != NULL) {
         hr__block *dead = NULL;

@@ -45,6 +45,8 @@ hr__block *hr__cache_new(hr__cache *cache, const hr__cache_key *key, uint64_t nb
                          bool needed);
 /* Keep a block that is filled, unless another thread was first. */
 void hr__cache_keep(hr__cache *cache, hr__block *block);
+/* Let go of the block of this name, if it is kept. */
+void hr__cache_drop(hr__cache *cache, const hr__cache_key *key);
 void hr__cache_release(hr__cache *cache, hr__block *block); /* NULL is accepted */
 
 uint8_t *hr__block_bytes(hr__block *block); /* aligned to 64 bytes */

@@ -22,7 +22,8 @@ struct hr_context {
     atomic_uint_fast64_t next_source_id;
     hr__pool *pool;
     hr__cache *indexes;
-    hr__ring_set rings; /* one per device used so far */
+    hr__cache *encoded, *decoded; /* chunks; NULL where none are kept */
+    hr__ring_set rings;           /* one per device used so far */
     hr__history history;
     hr__nvcomp nvcomp; /* open only where the user asked for it */
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "codec/leaves.h"
+#include "exec/kept.h"
 #include "exec/pieces.h"
 #include "exec/run.h"
 #include "exec/scatter.h"
@@ -58,8 +59,8 @@ void hr__run_missing(hr__run *run, const hr__chunk *chunk) {
 
 /* Where a chunk can be decoded straight into: its only destination, if that is host
  * memory of the same type in which the whole chunk is one contiguous run. */
-static uint8_t *direct_destination(const hr__run *run, const hr__chunk *chunk,
-                                   const hr_dtype *from) {
+static uint8_t *direct_destination(const hr__run *run, const hr__chunk *chunk) {
+    const hr_dtype *from = &chunk->object->array->stored;
     if (!chunk->is_whole) {
         return NULL;
     }
@@ -99,13 +100,28 @@ hr_status hr__run_check_chunk(const hr__array *a, const hr__chunk *chunk,
     return check_encoded(*chain, chunk->nbytes, err);
 }
 
+hr_status hr__run_put(hr__run *run, const hr__chunk *chunk, const uint8_t *bytes,
+                      uint64_t nbytes, hr_error *err) {
+    const hr_dtype *from = &chunk->object->array->stored;
+    const uint64_t start = hr__clock_ns();
+    for (const hr__use *u = chunk->uses; u != NULL; u = u->next) {
+        const hr__target *t = &run->targets[u->request];
+        if (t->ring == NULL) {
+            hr__copy copy;
+            hr__copy_from_use(u, from->itemsize, &copy);
+            hr__scatter(&copy, t->data, &t->dtype, bytes, from, t->steps);
+        }
+    }
+    (void)hr__stages_lap(&run->stages, HR_STAGE_SCATTER, start);
+    return hr__run_to_devices(run, chunk, bytes, nbytes, err);
+}
+
 hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
                           const hr__chain *chain, const uint8_t *src, hr_error *err) {
     hr__ring *ring = hr__run_only_ring(run, chunk);
     if (ring != NULL) {
         return hr__run_decode_to_ring(run, w, chunk, chain, src, ring, err);
     }
-    const hr_dtype *from = &chunk->object->array->stored;
     const hr_read_context reading = {.run = run, .chunks = chunk, .is_one = true};
     hr__decode d = {.worker = w,
                     .reading = &reading,
@@ -114,7 +130,7 @@ hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
                     .cancelled = &run->cancelled,
                     .src = src,
                     .src_nbytes = chunk->nbytes,
-                    .dst = direct_destination(run, chunk, from),
+                    .dst = direct_destination(run, chunk),
                     .dst_nbytes = chain->decoded.nbytes};
     if (d.dst == NULL) {
         bool done;
@@ -123,24 +139,13 @@ hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
             return HR_OK;
         }
     }
-    uint64_t start = hr__clock_ns();
+    const uint64_t start = hr__clock_ns();
     HR__TRY(hr__chain_decode(chain, &d, err));
-    start = hr__stages_lap(&run->stages, HR_STAGE_DECODE, start);
+    (void)hr__stages_lap(&run->stages, HR_STAGE_DECODE, start);
     atomic_fetch_add(&run->decoded_nbytes, d.out_nbytes);
     atomic_fetch_add(&run->ndecoded_cpu, 1);
-    if (d.dst != NULL) {
-        return HR_OK;
-    }
-    for (const hr__use *u = chunk->uses; u != NULL; u = u->next) {
-        const hr__target *t = &run->targets[u->request];
-        if (t->ring == NULL) {
-            hr__copy copy;
-            hr__copy_from_use(u, from->itemsize, &copy);
-            hr__scatter(&copy, t->data, &t->dtype, d.out, from, t->steps);
-        }
-    }
-    (void)hr__stages_lap(&run->stages, HR_STAGE_SCATTER, start);
-    return hr__run_to_devices(run, chunk, d.out, d.out_nbytes, err);
+    hr__kept_add(run, chunk, chain, d.out);
+    return d.dst != NULL ? HR_OK : hr__run_put(run, chunk, d.out, d.out_nbytes, err);
 }
 
 hr_status hr__run_read(hr__run *run, hr__object *object, const hr__range *range,
@@ -160,6 +165,8 @@ hr_status hr__run_read(hr__run *run, hr__object *object, const hr__range *range,
         done += n;
     } while (status == HR_OK && done < nbytes);
     (void)hr__stages_lap(&run->stages, HR_STAGE_READ, start);
+    atomic_fetch_add(&run->nreads, 1);
+    atomic_fetch_add(&run->read_nbytes, nbytes);
     return status;
 }
 
@@ -170,13 +177,13 @@ static hr_status read_direct(hr__run *run, const hr__range *range, hr__object *o
     const hr__chunk *chunk = range->chunks;
     uint8_t *dst = NULL;
     if (hr__chain_is_raw(chain) && chain->encoded.nbytes == chain->decoded.nbytes) {
-        dst = direct_destination(run, chunk, &chunk->object->array->stored);
+        dst = direct_destination(run, chunk);
     }
     *done = dst != NULL;
     if (dst == NULL) {
         return HR_OK;
     }
-    HR__TRY(hr__run_read(run, object, range, dst, err));
+    HR__TRY(hr__kept_read(run, object, range, dst, err));
     atomic_fetch_add(&run->decoded_nbytes, chunk->nbytes);
     return HR_OK;
 }
@@ -196,7 +203,7 @@ static hr_status read_range(hr__run *run, hr__worker *w, hr__object *object,
     if (buffer == NULL) {
         return hr__fail_memory(err, range->nbytes);
     }
-    HR__TRY(hr__run_read(run, object, range, buffer, err));
+    HR__TRY(hr__kept_read(run, object, range, buffer, err));
     *bytes = buffer;
     return HR_OK;
 }
@@ -247,20 +254,22 @@ void hr__run_range(hr__run *run, hr__worker *w, const hr__object_plan *plan,
         hr__run_drop(run, range->chunks);
         return;
     }
-    atomic_fetch_add(&run->nreads, 1);
-    atomic_fetch_add(&run->read_nbytes, range->nbytes);
     hr__ring *ring = only_ring_of_range(run, range);
     /* Structures may need their fields reversed, which only the host does. */
     hr__kernel_chain kernels;
     bool is_fit = plan->array->chain_for == NULL &&
                   hr__chain_for_kernels(&plan->array->chain, &kernels) == NULL &&
                   plan->array->stored.kind != HR_KIND_STRUCT;
+    uint64_t n = 0;
+    for (const hr__chunk *c = range->chunks; c != NULL; c = c->next) {
+        n++;
+    }
     if (ring != NULL && is_fit) {
         hr__run_range_to_device(run, w, object, &kernels, range, ring);
     } else {
-        range_to_host(run, w, plan, object, range);
+        hr__range left = *range;
+        hr__kept_take(run, &left);
+        range_to_host(run, w, plan, object, &left);
     }
-    for (const hr__chunk *c = range->chunks; c != NULL; c = c->next) {
-        atomic_fetch_add(&run->ndone, 1);
-    }
+    atomic_fetch_add(&run->ndone, n);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/checked.h"
+#include "exec/kept.h"
 #include "exec/placement.h"
 #include "exec/run.h"
 
@@ -129,17 +130,9 @@ static hr_status resolve(walker *k, hr__chunk *chunk, hr_error *err) {
     return HR_OK;
 }
 
-/* Number of the outer chunk, for the cache; version 0 (do not keep) if it has none. */
-static hr__cache_key index_key(const hr__run *run, const hr__source *source,
-                               const hr__object_plan *plan, const hr__object *object) {
-    hr__cache_key key = {.source_id = source->id, .version = object->version};
-    for (int32_t i = 0; i < plan->array->ndim; i++) {
-        if (!hr__mul_u64(key.number, (uint64_t)plan->array->outer[i].nchunks,
-                         &key.number) ||
-            !hr__add_u64(key.number, (uint64_t)plan->coords[i], &key.number)) {
-            key.version = 0;
-        }
-    }
+/* What was read without checking is not kept. */
+static hr__cache_key index_key(const hr__run *run, const hr__object_plan *plan) {
+    hr__cache_key key = hr__kept_key(run, plan);
     if (run->skip_checksums) {
         key.version = 0;
     }
@@ -223,7 +216,7 @@ static void run_levels(hr__run *run, hr__worker *w, const hr__object_plan *plan,
                 .worker = w,
                 .array = plan->array,
                 .object = object,
-                .key = index_key(run, source, plan, object)};
+                .key = index_key(run, plan)};
     uint64_t n = resolve_all(&k, plan, source, key, chunks);
     for (int32_t l = 0; l < HR__MAX_LEVELS; l++) {
         hr__cache_release(run->context->indexes, k.index[l]);
@@ -266,7 +259,7 @@ static bool is_file_of_blocks(const hr__array *a) {
     return a->nlevels > 0 && a->levels[0].placement != NULL;
 }
 
-void hr__run_object(hr__run *run, hr__worker *w, const hr__object_plan *plan) {
+void hr__run_object(hr__run *run, hr__worker *w, hr__object_plan *plan) {
     const hr__source *source = run->targets[plan->array_id].source;
     hr_error err = HR_ERROR_INIT;
     char key[HR__KEY_MAX];
@@ -277,6 +270,7 @@ void hr__run_object(hr__run *run, hr__worker *w, const hr__object_plan *plan) {
         const uint64_t start = hr__clock_ns();
         status = hr__store_open_for(source->store, key, &reading, &object, &err);
         (void)hr__stages_lap(&run->stages, HR_STAGE_OPEN, start);
+        plan->version = status == HR_OK ? object->version : 0;
     }
     if (status == HR_ERR_NOT_FOUND && !is_file_of_blocks(plan->array)) {
         for (const hr__chunk *c = plan->chunks; c != NULL; c = c->next) {

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "exec/kept.h"
 #include "exec/scatter.h"
 
 /* Chunks from this size on; pieces of about the other, which stays in the near cache. */
@@ -99,7 +100,8 @@ hr_status hr__run_deliver_pieces(hr__run *run, hr__worker *w, const hr__chunk *c
     uint64_t nbytes = chain->decoded.nbytes;
     *done = false;
     if (a->ndim == 0 || nbytes < LARGE_NBYTES || hr__dtype_is_vlen(&a->stored) ||
-        !hr__chain_has_pieces(chain) || !can_clip(run, chunk, a->order[0])) {
+        !hr__chain_has_pieces(chain) || hr__kept_wants(run, chunk, chain) ||
+        !can_clip(run, chunk, a->order[0])) {
         return HR_OK;
     }
     planes p = {.run = run, .chunk = chunk, .from = &a->stored, .axis = a->order[0]};

@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 
 #include "core/checked.h"
+#include "exec/kept.h"
 #include "exec/slab.h"
 #include "exec/slab_flush.h"
 
@@ -83,7 +84,7 @@ static void complete(hr__run *run) {
 typedef struct piece {
     hr__opened *opened; /* and one of its ranges */
     const hr__range *range;
-    const hr__object_plan *object;
+    hr__object_plan *object;
     bool drops; /* the object, and all behind it */
 } piece;
 
@@ -221,6 +222,9 @@ void hr__run_report(hr__run *run, const hr__chunk *chunk, hr_error *err) {
     char key[HR__KEY_MAX] = "";
     (void)hr__run_key(source, chunk->object, key, NULL);
     hr__error_add_place(err, source->url, key, chunk->offset);
+    if (err->status == HR_ERR_DATA || err->status == HR_ERR_CHECKSUM) {
+        hr__kept_forget(run, chunk);
+    }
     hr__run_fail_chunk(run, chunk, err);
 }
 

@@ -3,9 +3,9 @@
  * A run is a job of the pool. Its pieces of work are, first, its objects (open, read the
  * indexes that lie on the way, work out the byte ranges), then the ranges of objects
  * that have more than one (read, decode, deliver). run.c hands the pieces out, wait.c has
- * who waits for them, object.c does the first kind, deliver.c the second, pieces.c
- * decodes large chunks plane by plane, to_device.c and the slabs bring chunks to devices.
- */
+ * who waits for them, object.c does the first kind, deliver.c the second, kept.c stands
+ * before reading and decoding with what earlier calls left, pieces.c decodes large chunks
+ * plane by plane, to_device.c and the slabs bring chunks to devices. */
 #ifndef HR_EXEC_RUN_H
 #define HR_EXEC_RUN_H
 
@@ -76,7 +76,7 @@ typedef struct hr__run {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* done, or new ranges for a helping caller */
     uint64_t generation;
-    const hr__object_plan *next_object;
+    hr__object_plan *next_object;
     hr__opened *ready;
     uint64_t nactive;
     struct hr__slab *slabs;              /* open ones that nobody holds */
@@ -91,6 +91,7 @@ typedef struct hr__run {
     atomic_uint_fast64_t ndone; /* chunks that the host has done with */
     atomic_uint_fast64_t nmissing, nreads, read_nbytes, decoded_nbytes, copied_nbytes;
     atomic_uint_fast64_t ndecoded_cpu, ndecoded_device, ndecoded_nvcomp;
+    atomic_uint_fast64_t nkept_encoded, nkept_decoded;
     atomic_uint_fast64_t nslabs, wait_ns; /* time of all threads together */
     hr__stages stages;
 } hr__run;
@@ -129,7 +130,7 @@ void hr__run_cancel(hr__run *run);
 void hr__run_finish(hr__run *run);
 
 /* object.c */
-void hr__run_object(hr__run *run, hr__worker *w, const hr__object_plan *plan);
+void hr__run_object(hr__run *run, hr__worker *w, hr__object_plan *plan);
 void hr__opened_free(hr__run *run, hr__opened *opened);
 /* Store key of an object, for the store and for messages. */
 hr_status hr__run_key(const hr__source *source, const hr__object_plan *plan, char *key,
@@ -140,6 +141,9 @@ hr_status hr__run_key(const hr__source *source, const hr__object_plan *plan, cha
  * or allocated for it. */
 hr_status hr__run_check_chunk(const hr__array *a, const hr__chunk *chunk,
                               const hr__chain **chain, hr_error *err);
+/* Copy decoded bytes to the uses of a chunk, wherever they are. */
+hr_status hr__run_put(hr__run *run, const hr__chunk *chunk, const uint8_t *bytes,
+                      uint64_t nbytes, hr_error *err);
 /* Read a range of an object, with the time it takes counted. HR_ERR_CANCELLED amid a long
  * one. */
 hr_status hr__run_read(hr__run *run, hr__object *object, const hr__range *range,

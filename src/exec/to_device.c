@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/checked.h"
+#include "exec/kept.h"
 #include "exec/run.h"
 #include "exec/slab.h"
 
@@ -54,6 +55,7 @@ hr_status hr__run_decode_to_ring(hr__run *run, hr__worker *w, const hr__chunk *c
     if (status == HR_OK) {
         atomic_fetch_add(&run->decoded_nbytes, nbytes);
         atomic_fetch_add(&run->ndecoded_cpu, 1);
+        hr__kept_add(run, chunk, chain, d.dst);
         status = hr__slab_add_decoded(slab, chunk, offset, err);
     }
     hr__slab_close(slab);
@@ -282,7 +284,7 @@ static hr_status read_into_slab(hr__run *run, hr__object *object,
     HR__TRY(range_need(run, kernels, range, ring, &need, err));
     HR__TRY(hr__slab_open(run, ring, need, slab, err));
     uint8_t *bytes = hr__slab_reserve(*slab, range->nbytes, offset);
-    hr_status status = hr__run_read(run, object, range, bytes, err);
+    hr_status status = hr__kept_read(run, object, range, bytes, err);
     if (status != HR_OK) {
         hr__slab_close(*slab);
     }

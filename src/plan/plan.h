@@ -48,6 +48,7 @@ typedef struct hr__chunk {
                       straight into a contiguous destination */
     /* Filled when the indexes on the way are known: */
     bool is_missing;
+    bool is_kept;            /* its encoded bytes came from the context's cache */
     bool is_left;            /* not in the slab that its bytes were read into, … */
     bool needs_room;         /* … for want of scratch; else no kernel decodes it */
     uint64_t offset, nbytes; /* in the object; nbytes = UINT64_MAX: all of it */
@@ -61,6 +62,7 @@ typedef struct hr__object_plan {
     const int64_t *coords; /* in the outer grid */
     hr__chunk *chunks;
     uint64_t nchunks;
+    uint64_t version; /* of the store's object; filled when that is open */
 } hr__object_plan;
 
 typedef struct hr__plan_request {

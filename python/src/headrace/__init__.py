@@ -13,7 +13,7 @@ Each chunk that a call needs is read and decoded once, whoever needs it. Errors 
 """
 
 from ._cf import Packing
-from ._config import codecs, config, device_info
+from ._config import caches, clear_caches, codecs, config, device_info
 from ._errors import (
     AllocationError, ArgumentError, CancelledError, ChecksumError, DataError, DeviceError,
     DTypeError, Error, ForkedError, MetadataError, MissingChunkError, NotFoundError,
@@ -35,6 +35,6 @@ __all__ = [
     "MemoryStore", "MetadataError", "MissingChunkError", "NotFoundError", "Packed", "Packing",
     "PlannedChain", "PlannedCodec",
     "SelectionError", "ShapeError", "Stage", "Stages", "StoreError", "StrictError", "Tensor", "TimedOutError",
-    "TooLargeError", "UnsupportedError", "__version__", "blocks", "boxes", "codecs", "config",
-    "device_info", "explain", "mask", "oindex", "open", "read_batch", "vindex",
+    "TooLargeError", "UnsupportedError", "__version__", "blocks", "boxes", "caches", "clear_caches",
+    "codecs", "config", "device_info", "explain", "mask", "oindex", "open", "read_batch", "vindex",
 ]

@@ -30,11 +30,14 @@ class Settings:
     device_scratch_nbytes: int = 0
     index_cache_nbytes: int = 0
     metadata_max_nbytes: int = 0
+    chunk_cache_nbytes: int = 0
+    encoded_cache_nbytes: int = 0
 
     @property
     def budgets(self) -> tuple[int, ...]:
         return (self.nthreads, self.scratch_nbytes, self.device_scratch_nbytes,
-                self.index_cache_nbytes, self.metadata_max_nbytes)
+                self.index_cache_nbytes, self.metadata_max_nbytes,
+                self.chunk_cache_nbytes, self.encoded_cache_nbytes)
 
 
 def _from_environment() -> Settings:
@@ -75,7 +78,9 @@ class Config:
     None (the driver), "cupy", "torch", "rmm", or a function (nbytes, index) -> object with
     the CUDA array interface. nthreads, scratch_nbytes (pinned memory),
     device_scratch_nbytes, index_cache_nbytes, metadata_max_nbytes: budgets of what is
-    opened from then on; 0 = the library's default.
+    opened from then on; 0 = the library's default. chunk_cache_nbytes, encoded_cache_nbytes:
+    as much of decoded chunks, and of chunks as they are stored, is kept in host memory
+    between calls; 0 = none. See `caches`.
 
     HEADRACE_DEVICE, HEADRACE_STRICT and HEADRACE_THREADS set the defaults.
     """
@@ -143,6 +148,22 @@ def context() -> _ext.Context:
             if found is None:
                 found = _contexts[budgets] = _ext.context(*budgets)
     return found
+
+
+def caches() -> dict[str, dict[str, int]]:
+    """What the settings in force keep between calls: "indexes" of shards, decoded "chunks",
+    "encoded_chunks". Of each nhits, nmisses, nevicted, nblocks, nbytes, max_nbytes (0: none).
+
+    They are for data that do not change: a file counts as another when its size, its times or
+    its place changed. An array that is opened again starts anew.
+    """
+    return context().caches()
+
+
+def clear_caches() -> None:
+    """Let go of all that is kept between calls, whatever the settings."""
+    for each in list(_contexts.values()):
+        each.clear_caches()
 
 
 def _current_cuda() -> int:

@@ -7,7 +7,9 @@ from typing_extensions import disjoint_base
 _T = TypeVar("_T", bound=Tensor)
 
 @final
-class Context: ...
+class Context:
+    def caches(self) -> dict[str, dict[str, int]]: ...
+    def clear_caches(self) -> None: ...
 
 @final
 class Store:
