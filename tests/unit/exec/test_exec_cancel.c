@@ -35,8 +35,10 @@ static const char meta[] =
     "{\"zarr_format\":2,\"shape\":[10000],\"chunks\":[10000],\"dtype\":\"|u1\","
     "\"compressor\":null,\"filters\":null,\"fill_value\":0,\"order\":\"C\"}";
 
-static hr_status slow_open(hr_store *self, const char *key, hr__object **out,
+static hr_status slow_open(hr_store *self, const char *key,
+                           const hr_read_context *reading, hr__object **out,
                            hr_error *err) {
+    (void)reading;
     bool is_meta = strcmp(key, ".zarray") == 0;
     if (!is_meta && strcmp(key, "0") != 0) {
         return hr__fail(err, HR_ERR_NOT_FOUND, "no key %s", key);
@@ -51,7 +53,8 @@ static hr_status slow_open(hr_store *self, const char *key, hr__object **out,
 }
 
 static hr_status slow_read(hr__object *object, uint64_t offset, uint64_t nbytes,
-                           void *dst, hr_error *err) {
+                           const hr_read_context *reading, void *dst, hr_error *err) {
+    (void)reading;
     (void)err;
     slow_store *s = ((slow_object *)object)->store;
     if (object->nbytes != LENGTH) {
