@@ -3,6 +3,7 @@
 #ifndef HEADRACE_HEADRACE_H
 #define HEADRACE_HEADRACE_H
 
+#include <headrace/codec.h>
 #include <headrace/context.h>
 #include <headrace/explain.h>
 #include <headrace/memory.h>

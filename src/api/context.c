@@ -62,6 +62,7 @@ static void context_free(hr_context *c) {
     hr__history_destroy(&c->history);
     hr__cache_destroy(c->encoded);
     hr__cache_destroy(c->decoded);
+    hr__custom_free(&c->codecs);
     hr_allocator allocator = c->allocator;
     hr__free(&allocator, c, sizeof *c);
 }
@@ -110,6 +111,7 @@ hr_status hr_context_create(const hr_context_options *options, hr_context **out,
                       or_default(o.device_scratch_nbytes, DEFAULT_DEVICE_SCRATCH),
                       c->nthreads * SLOTS_PER_THREAD);
     hr__history_init(&c->history);
+    hr__custom_init(&c->codecs, &c->allocator);
     c->pool = hr__pool_create(&c->allocator, c->nthreads,
                               (hr__pool_hooks){.user = &c->allocator,
                                                .worker_create = hr__run_worker_create,
@@ -140,6 +142,14 @@ void hr_context_clear_caches(hr_context *context) {
         hr__cache_clear(context->encoded);
         hr__cache_clear(context->decoded);
     }
+}
+
+hr_status hr_context_add_codec(hr_context *context, const hr_custom_codec *codec,
+                               hr_error *err) {
+    if (context == NULL || codec == NULL) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "context or codec is NULL");
+    }
+    return hr__custom_add(&context->codecs, codec, err);
 }
 
 hr_status hr_nvcomp_version(const char *library, uint32_t *out, hr_error *err) {

@@ -20,7 +20,8 @@ static hr_status get_document(void *user, const char *key, hr__arena *arena, cha
 }
 
 hr__doc_source hr__node_documents(hr_store *store) {
-    return (hr__doc_source){.user = store, .get = get_document};
+    return (hr__doc_source){
+        .user = store, .get = get_document, .custom = &store->context->codecs};
 }
 
 hr_status hr__node_check(const hr_node *node, hr_node_kind kind, hr_error *err) {

@@ -11,6 +11,7 @@ typedef struct builder {
     hr__chain chain;
     hr__spec next; /* what the codec to come takes when encoding */
     hr__arena *arena;
+    const struct hr__custom_codecs *custom;
     int depth;
 } builder;
 
@@ -46,6 +47,7 @@ static hr_status parse_codec(builder *b, hr__codec *codec, hr__codec_dialect dia
     hr__codec_parse p = {.dialect = dialect,
                          .config = config,
                          .arena = b->arena,
+                         .custom = b->custom,
                          .codec = codec,
                          .depth = b->depth};
     return codec->type->parse(&p, err);
@@ -140,7 +142,7 @@ static hr_status append_v3(builder *b, json_object *entry, int *last, hr_error *
     json_object *config;
     HR__TRY(hr__codec_entry_v3(entry, &name, &config, err));
     hr__codec_dialect dialect;
-    const hr__codec_type *type = hr__codec_find_v3(name, &dialect);
+    const hr__codec_type *type = hr__codec_find_v3(b->custom, name, &dialect);
     if (type == NULL) {
         return may_be_left_out(entry) ? HR_OK : fail_unknown(name, err);
     }
@@ -155,8 +157,8 @@ static hr_status append_v3(builder *b, json_object *entry, int *last, hr_error *
 }
 
 hr_status hr__chain_parse_v3(json_object *codecs, int32_t first, const hr__spec *chunk,
-                             hr__arena *arena, int depth, hr__chain *chain,
-                             hr_error *err) {
+                             hr__arena *arena, const struct hr__custom_codecs *custom,
+                             int depth, hr__chain *chain, hr_error *err) {
     if (!json_object_is_type(codecs, json_type_array)) {
         return hr__fail(err, HR_ERR_METADATA, "codecs are %s, expected a list",
                         json_type_to_name(json_object_get_type(codecs)));
@@ -169,6 +171,7 @@ hr_status hr__chain_parse_v3(json_object *codecs, int32_t first, const hr__spec 
     size_t n = json_object_array_length(codecs);
     builder b;
     HR__TRY(start(&b, chunk, n, arena, err));
+    b.custom = custom;
     b.depth = depth;
     int last = 0;
     for (size_t i = (size_t)first; i < n; i++) {
@@ -193,7 +196,7 @@ static hr_status append_v2(builder *b, json_object *entry, hr_error *err) {
                         "a codec is %s, expected an object with an \"id\"",
                         json_type_to_name(json_object_get_type(entry)));
     }
-    const hr__codec_type *type = hr__codec_find_v2(id);
+    const hr__codec_type *type = hr__codec_find_v2(b->custom, id);
     if (type == NULL) {
         return fail_unknown(id, err);
     }
@@ -201,7 +204,8 @@ static hr_status append_v2(builder *b, json_object *entry, hr_error *err) {
 }
 
 hr_status hr__chain_parse_v2(json_object *filters, json_object *compressor,
-                             const hr__spec *chunk, hr__arena *arena, hr__chain *chain,
+                             const hr__spec *chunk, hr__arena *arena,
+                             const struct hr__custom_codecs *custom, hr__chain *chain,
                              hr_error *err) {
     if (filters != NULL && !json_object_is_type(filters, json_type_array)) {
         return hr__fail(err, HR_ERR_METADATA, "filters are %s, expected a list or null",
@@ -210,6 +214,7 @@ hr_status hr__chain_parse_v2(json_object *filters, json_object *compressor,
     size_t nfilters = filters != NULL ? json_object_array_length(filters) : 0;
     builder b;
     HR__TRY(start(&b, chunk, nfilters + (compressor != NULL), arena, err));
+    b.custom = custom;
     for (size_t i = 0; i < nfilters; i++) {
         HR__TRY(append_v2(&b, json_object_array_get_idx(filters, i), err));
     }

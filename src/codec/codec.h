@@ -60,6 +60,7 @@ hr_status hr__spec_retype(hr__spec *spec, const hr__spec *from, const hr_dtype *
                           hr_error *err);
 
 struct hr__codec_type;
+struct hr__custom_codecs;
 struct hr__sink;
 struct hr__leaves;
 struct hr__stage;
@@ -87,6 +88,7 @@ typedef struct hr__codec_parse {
     hr__codec_dialect dialect;
     json_object *config;
     hr__arena *arena;
+    const struct hr__custom_codecs *custom; /* for the chains inside */
     hr__codec *codec;
     int depth; /* nesting of sharding, bounded */
 } hr__codec_parse;
@@ -163,25 +165,29 @@ typedef struct hr__chain {
 #define HR__CHAIN_MAX 16
 #define HR__CODEC_MAX_DEPTH 8
 
-/* codec/registry.c: the one explicit table. */
-const hr__codec_type *hr__codec_find_v2(const char *id);
+/* codec/registry.c: the one explicit table, then the caller's (custom.h; NULL: none). */
+const hr__codec_type *hr__codec_find_v2(const struct hr__custom_codecs *custom,
+                                        const char *id);
 /* Also finds "numcodecs.x"; *dialect says whose configuration keys to expect. */
-const hr__codec_type *hr__codec_find_v3(const char *name, hr__codec_dialect *dialect);
+const hr__codec_type *hr__codec_find_v3(const struct hr__custom_codecs *custom,
+                                        const char *name, hr__codec_dialect *dialect);
 const hr__codec_type *hr__codec_type_at(size_t i); /* NULL past the end */
 /* Why a codec that is known is not decoded ("…: decoding it can run code"), or NULL. */
 const char *hr__codec_refusal(const char *name);
 
-/* codec/chain.c. v3: `codecs` is the metadata's list (objects or bare names). Leading
+/* codec/chain.c. `custom` are the codecs that there are beside the table's (custom.h;
+ * NULL: none). v3: `codecs` is the metadata's list (objects or bare names). Leading
  * transposes may have been taken off by the caller, so `first` says where to begin.
  * Checks the order array→array*, array→bytes, bytes→bytes*. Unknown codec:
  * HR_ERR_UNSUPPORTED naming it (unless it says "must_understand": false, then it is
  * left out). */
 hr_status hr__chain_parse_v3(json_object *codecs, int32_t first, const hr__spec *chunk,
-                             hr__arena *arena, int depth, hr__chain *chain,
-                             hr_error *err);
+                             hr__arena *arena, const struct hr__custom_codecs *custom,
+                             int depth, hr__chain *chain, hr_error *err);
 /* v2: filters (list or NULL) in order, then compressor (object or NULL). */
 hr_status hr__chain_parse_v2(json_object *filters, json_object *compressor,
-                             const hr__spec *chunk, hr__arena *arena, hr__chain *chain,
+                             const hr__spec *chunk, hr__arena *arena,
+                             const struct hr__custom_codecs *custom, hr__chain *chain,
                              hr_error *err);
 
 /* Name ("zstd") and configuration of one entry of a v3 codec list: an object with

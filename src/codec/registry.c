@@ -4,6 +4,7 @@
 #include <headrace/context.h>
 
 #include "codec/codecs.h"
+#include "codec/custom.h"
 #include "codec/sharding.h"
 
 static const hr__codec_type *const types[] = {
@@ -74,13 +75,26 @@ static bool contains(const char *const *names, const char *name) {
     return false;
 }
 
-const hr__codec_type *hr__codec_find_v2(const char *id) {
+static bool is_named(const hr__codec_type *type, const char *name, bool in_v2) {
+    return contains(in_v2 ? type->v2_ids : type->v3_names, name);
+}
+
+static const hr__codec_type *find(const hr__custom_codecs *custom, const char *name,
+                                  bool in_v2) {
     for (size_t i = 0; i < NTYPES; i++) {
-        if (contains(types[i]->v2_ids, id)) {
+        if (is_named(types[i], name, in_v2)) {
             return types[i];
         }
     }
-    return NULL;
+    const hr__codec_type *type = hr__custom_next(custom, NULL);
+    while (type != NULL && !is_named(type, name, in_v2)) {
+        type = hr__custom_next(custom, type);
+    }
+    return type;
+}
+
+const hr__codec_type *hr__codec_find_v2(const hr__custom_codecs *custom, const char *id) {
+    return find(custom, id, true);
 }
 
 /* The codec's v2 id where `name` is numcodecs' name for use in v3, else NULL. */
@@ -95,19 +109,11 @@ static const char *numcodecs_id(const char *name) {
     return NULL;
 }
 
-const hr__codec_type *hr__codec_find_v3(const char *name, hr__codec_dialect *dialect) {
+const hr__codec_type *hr__codec_find_v3(const hr__custom_codecs *custom, const char *name,
+                                        hr__codec_dialect *dialect) {
     const char *id = numcodecs_id(name);
-    if (id != NULL) {
-        *dialect = HR__DIALECT_V2;
-        return hr__codec_find_v2(id);
-    }
-    *dialect = HR__DIALECT_V3;
-    for (size_t i = 0; i < NTYPES; i++) {
-        if (contains(types[i]->v3_names, name)) {
-            return types[i];
-        }
-    }
-    return NULL;
+    *dialect = id != NULL ? HR__DIALECT_V2 : HR__DIALECT_V3;
+    return find(custom, id != NULL ? id : name, id != NULL);
 }
 
 const char *hr__codec_refusal(const char *name) {

@@ -226,7 +226,7 @@ static hr_status parse_index(const hr__codec_parse *p, hr__sharding_config *c,
                         (unsigned long long)c->ninner);
     }
     HR__TRY(hr__chain_parse_v3(hr__json_get(p->config, "index_codecs"), 0, &index,
-                               p->arena, p->depth + 1, &c->index, err));
+                               p->arena, p->custom, p->depth + 1, &c->index, err));
     if (c->index.encoded.nbytes == HR__SIZE_UNKNOWN) {
         return hr__fail(err, HR_ERR_METADATA,
                         "index_codecs give no fixed size, which finding the index needs");
@@ -246,8 +246,8 @@ static hr_status parse_inner(const hr__codec_parse *p, hr__sharding_config *c,
         return hr__fail(err, HR_ERR_OVERFLOW, "an inner chunk's size does not fit");
     }
     c->inner_codecs = hr__json_get(p->config, "codecs");
-    return hr__chain_parse_v3(c->inner_codecs, 0, &chunk, p->arena, p->depth + 1,
-                              &c->inner, err);
+    return hr__chain_parse_v3(c->inner_codecs, 0, &chunk, p->arena, p->custom,
+                              p->depth + 1, &c->inner, err);
 }
 
 static hr_status parse(hr__codec_parse *p, hr_error *err) {

@@ -157,10 +157,11 @@ void hr__error_add_place(hr_error *err, const char *url, const char *key,
 }
 
 hr_status hr__error_adopt(hr_error *err, hr_error *own, hr_status status,
-                          const char *what) {
+                          hr_status otherwise, const char *what) {
     const char *name = hr_status_name(status);
-    const bool is_known = status < HR_OK && strcmp(name, UNKNOWN) != 0;
-    const hr_status taken = is_known ? status : HR_ERR_IO;
+    const bool is_taken =
+        status < HR_OK && status != HR_ERR_NOT_FOUND && strcmp(name, UNKNOWN) != 0;
+    const hr_status taken = is_taken ? status : otherwise;
     own->message[sizeof own->message - 1] = '\0';
     if (own->message[0] == '\0') {
         (void)snprintf(own->message, sizeof own->message, "%s failed (%s, %d)", what,

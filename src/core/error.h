@@ -32,11 +32,12 @@ hr_status hr__fail_memory(hr_error *err, size_t nbytes);
     (hr__fail_errno(err, status, os_errno, __VA_ARGS__), (status))
 #define hr__fail_memory(err, nbytes) (hr__fail_memory(err, nbytes), HR_ERR_MEMORY)
 
-/* Pass on how a caller's function failed: by a status that may be any number (one that is
- * none: HR_ERR_IO), and by the message and the errno in *own, which it was given. `what`
- * it was stands in for a missing message. */
+/* Pass on how a caller's function failed: by a status that may be any number, and by the
+ * message and the errno in *own, which it was given. `otherwise` stands in for a status
+ * that is none, and for HR_ERR_NOT_FOUND, to which callers give a meaning; `what` it was
+ * for a missing message. */
 hr_status hr__error_adopt(hr_error *err, hr_error *own, hr_status status,
-                          const char *what);
+                          hr_status otherwise, const char *what);
 
 /* Add where it happened, on the way up. Only fills fields that are still empty. */
 void hr__error_add_device_code(hr_error *err, int32_t code);

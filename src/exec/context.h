@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "codec/custom.h"
 #include "core/alloc.h"
 #include "core/log.h"
 #include "core/pool.h"
@@ -25,7 +26,8 @@ struct hr_context {
     hr__cache *encoded, *decoded; /* chunks; NULL where none are kept */
     hr__ring_set rings;           /* one per device used so far */
     hr__history history;
-    hr__nvcomp nvcomp; /* open only where the user asked for it */
+    hr__custom_codecs codecs; /* the caller's */
+    hr__nvcomp nvcomp;        /* open only where the user asked for it */
 };
 
 #endif

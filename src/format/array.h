@@ -86,6 +86,8 @@ typedef struct hr__array {
     hr_status (*key)(const struct hr__array *a, const int64_t *outer, char *buf,
                      size_t capacity, hr_error *err);
     void *format_data; /* for the two functions above */
+    /* Codecs of the caller's that its chains may have; NULL: none. */
+    const struct hr__custom_codecs *custom;
 } hr__array;
 
 /* Chain of the chunk at `coords` of the innermost grid. Thread-safe. Errors: those of

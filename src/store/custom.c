@@ -31,7 +31,9 @@ static hr_status custom_open(hr_store *self, const char *key,
     hr_status status = c->functions.open(c->functions.user, key, reading, &value, &own);
     if (status != HR_OK) {
         hr__free(self->allocator, o, sizeof *o);
-        return hr__error_adopt(err, &own, status, "open of the custom store");
+        return hr__error_adopt(err, &own, status,
+                               status == HR_ERR_NOT_FOUND ? status : HR_ERR_IO,
+                               "open of the custom store");
     }
     *o = (custom_object){
         .base = {.ops = self->ops, .nbytes = value.nbytes, .version = value.version},
@@ -49,11 +51,8 @@ static hr_status custom_read(hr__object *object, uint64_t offset, uint64_t nbyte
     uint64_t nread = 0;
     hr_status status =
         f->read(f->user, o->handle, offset, nbytes, dst, reading, &nread, &own);
-    if (status == HR_ERR_NOT_FOUND) { /* too late to be absent */
-        status = HR_ERR_IO;
-    }
     if (status != HR_OK) {
-        return hr__error_adopt(err, &own, status, "read of the custom store");
+        return hr__error_adopt(err, &own, status, HR_ERR_IO, "read of the custom store");
     }
     return nread == nbytes ? HR_OK
                            : hr__fail(err, HR_ERR_IO,
@@ -110,7 +109,8 @@ static hr_status custom_list(hr_store *self, const char *prefix,
     }
     return status == HR_OK || status == HR_ERR_NOT_FOUND
                ? HR_OK
-               : hr__error_adopt(err, &own, status, "list of the custom store");
+               : hr__error_adopt(err, &own, status, HR_ERR_IO,
+                                 "list of the custom store");
 }
 
 static void custom_destroy(hr_store *self) {

@@ -50,7 +50,8 @@ void chain_chunk_text(chain_runner *r, const char *dtype, const char *shape) {
 hr_status chain_open_v3(chain_runner *r, const char *json) {
     reset(r);
     r->json = parse(json);
-    return hr__chain_parse_v3(r->json, 0, &r->chunk, &r->arena, 0, &r->chain, &r->err);
+    return hr__chain_parse_v3(r->json, 0, &r->chunk, &r->arena, NULL, 0, &r->chain,
+                              &r->err);
 }
 
 hr_status chain_open_v2(chain_runner *r, const char *filters, const char *compressor) {
@@ -60,7 +61,7 @@ hr_status chain_open_v2(chain_runner *r, const char *filters, const char *compre
     json_object_array_add(r->json, parse(compressor));
     return hr__chain_parse_v2(json_object_array_get_idx(r->json, 0),
                               json_object_array_get_idx(r->json, 1), &r->chunk, &r->arena,
-                              &r->chain, &r->err);
+                              NULL, &r->chain, &r->err);
 }
 
 void chain_close(chain_runner *r) {

@@ -172,7 +172,7 @@ static hr_status make_chain(json_object *codecs, const hr__tiff_node *node, int6
     if (!hr__spec_measure(&spec)) {
         return hr__fail(err, HR_ERR_OVERFLOW, "a tile or strip has more than 2^63 bytes");
     }
-    return hr__chain_parse_v2(codecs, NULL, &spec, arena, chain, err);
+    return hr__chain_parse_v2(codecs, NULL, &spec, arena, NULL, chain, err);
 }
 
 /* Rows of the parts that large uncompressed strips are read in: about this size. */

@@ -45,7 +45,7 @@ hr_status hr__tiff_compression_find(uint32_t id, const hr__tiff_compression **ou
             return hr__fail(err, HR_ERR_UNSUPPORTED,
                             "compression %" PRIu32 " (%s) is not supported", id, c->name);
         }
-        if (c->codec != NULL && hr__codec_find_v2(c->codec) == NULL) {
+        if (c->codec != NULL && hr__codec_find_v2(NULL, c->codec) == NULL) {
             return hr__fail(err, HR_ERR_UNSUPPORTED,
                             "compression %" PRIu32 " (%s) is not supported: %s", id,
                             c->name, hr__codec_refusal(c->codec));

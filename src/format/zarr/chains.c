@@ -75,7 +75,8 @@ static hr_status make_chain(const hr__array *a, const struct hr__zarr_chains *c,
     hr__spec spec;
     memcpy(m->shape, shape, (size_t)a->ndim * sizeof *shape);
     HR__TRY(hr__zarr_chunk_spec(a, shape, &a->dtype, a->fill, &spec, err));
-    return hr__chain_parse_v3(c->codecs, c->first, &spec, &m->arena, 0, &m->chain, err);
+    return hr__chain_parse_v3(c->codecs, c->first, &spec, &m->arena, a->custom, 0,
+                              &m->chain, err);
 }
 
 static uint64_t hash_of(const int64_t *shape, int32_t ndim) {

@@ -232,7 +232,8 @@ hr_status hr__zarr_open(const hr__doc_source *docs, const char *path,
         return hr__fail(err, HR_ERR_ARGUMENT, "consolidated is %d, expected 0, 1 or 2",
                         (int)o.mode);
     }
-    *node = (hr__zarr_node){.path = hr__arena_strdup(arena, path)};
+    *node = (hr__zarr_node){.path = hr__arena_strdup(arena, path),
+                            .array.custom = docs->custom};
     if (node->path == NULL) {
         return hr__fail_memory(err, strlen(path) + 1);
     }

@@ -54,7 +54,7 @@ static hr_status take_transposes(json_object **codecs, hr__array *a, int32_t *fi
             is_in_front = is_in_front && (size_t)ntaken == i + 1;
             continue;
         }
-        const hr__codec_type *type = hr__codec_find_v3(name, &dialect);
+        const hr__codec_type *type = hr__codec_find_v3(a->custom, name, &dialect);
         if (type == NULL || !type->itemwise) {
             break;
         }
@@ -98,7 +98,7 @@ static hr_status look_inside(json_object *codecs, int32_t first, hr__zarr_node *
         hr__codec_dialect dialect;
         HR__TRY(hr__codec_entry_v3(json_object_array_get_idx(codecs, i), &name, &config,
                                    err));
-        const hr__codec_type *type = hr__codec_find_v3(name, &dialect);
+        const hr__codec_type *type = hr__codec_find_v3(a->custom, name, &dialect);
         if (strcmp(name, "transpose") == 0) {
             HR__TRY(compose(config, a->ndim, order, err));
         } else if (type == &hr__codec_sharding) {
@@ -147,8 +147,8 @@ static hr_status layout(json_object *codecs, bool irregular, hr__arena *arena,
         hr__spec spec;
         HR__TRY(take_transposes(&codecs, a, &first, own, err));
         HR__TRY(hr__zarr_chunk_spec(a, shape, &a->dtype, a->fill, &spec, err));
-        HR__TRY(
-            hr__chain_parse_v3(codecs, first, &spec, arena, a->nlevels, &a->chain, err));
+        HR__TRY(hr__chain_parse_v3(codecs, first, &spec, arena, a->custom, a->nlevels,
+                                   &a->chain, err));
         if (irregular || a->nlevels == HR__MAX_LEVELS || a->chain.ncodecs != 1 ||
             a->chain.codecs[0].type != &hr__codec_sharding) {
             break;

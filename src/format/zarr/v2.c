@@ -58,7 +58,8 @@ static hr_status codecs(json_object *document, const void *stored_fill, hr__aren
     hr__spec spec;
     HR__TRY(
         hr__zarr_chunk_spec(a, node->chunk_shape, &a->stored, stored_fill, &spec, err));
-    HR__TRY(hr__chain_parse_v2(filters, compressor, &spec, arena, &a->chain, err));
+    HR__TRY(
+        hr__chain_parse_v2(filters, compressor, &spec, arena, a->custom, &a->chain, err));
     return codecs_text(filters, compressor, arena, &node->codecs_json, err);
 }
 

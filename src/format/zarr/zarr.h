@@ -15,6 +15,7 @@ typedef struct hr__doc_source {
      * it is absent. */
     hr_status (*get)(void *user, const char *key, hr__arena *arena, char **text,
                      size_t *nbytes, hr_error *err);
+    const struct hr__custom_codecs *custom; /* codecs of the caller's; NULL: none */
 } hr__doc_source;
 
 /* Consolidated metadata of the group that an open went through: documents by key. */

@@ -37,12 +37,12 @@ static void every_name_finds_its_codec(void **state) {
     for (size_t i = 0; hr__codec_type_at(i) != NULL; i++) {
         const hr__codec_type *type = hr__codec_type_at(i);
         for (const char *const *id = type->v2_ids; id != NULL && *id != NULL; id++) {
-            assert_ptr_equal(hr__codec_find_v2(*id), type);
+            assert_ptr_equal(hr__codec_find_v2(NULL, *id), type);
         }
         for (const char *const *name = type->v3_names; name != NULL && *name != NULL;
              name++) {
             hr__codec_dialect dialect;
-            assert_ptr_equal(hr__codec_find_v3(*name, &dialect), type);
+            assert_ptr_equal(hr__codec_find_v3(NULL, *name, &dialect), type);
             assert_int_equal(dialect, HR__DIALECT_V3);
         }
     }

@@ -169,7 +169,7 @@ static hr_status run_filter(const char *json, const hr_dtype *dtype, int64_t nel
     assert_non_null(codec);
     json_object *list = json_object_new_array();
     json_object_array_add(list, codec);
-    hr_status status = hr__chain_parse_v2(list, NULL, &spec, &arena, &chain, err);
+    hr_status status = hr__chain_parse_v2(list, NULL, &spec, &arena, NULL, &chain, err);
     if (status == HR_OK) {
         hr__decode d = {.worker = &worker,
                         .src = src,
