@@ -103,7 +103,7 @@ static hr_status step_placed(walker *k, int32_t l, const hr__chunk *chunk, uint6
     }
     const hr__chain *chain = NULL;
     HR__TRY(hr__array_chain(k->array, chunk->coords, &chain, err));
-    return hr__placement_lookup(k->index[l], p, place, &chain->encoded, k->object->nbytes,
+    return hr__placement_lookup(k->index[l], place, &chain->encoded, k->object->nbytes,
                                 at, missing, err);
 }
 

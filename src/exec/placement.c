@@ -5,17 +5,27 @@
 
 #define UNKNOWN (UINT64_MAX - 1) /* size of an entry without one */
 
+/* Pages of a table. */
+static uint64_t npages(const hr__placement *p) {
+    return (p->nentries - 1) / HR__PLACEMENT_PAGE + 1;
+}
+
 hr__place hr__placement_find(const hr__placement *p, uint64_t chunk) {
-    uint64_t plane = chunk / p->chunks_per_plane, i = chunk % p->chunks_per_plane;
-    hr__place place = {.entry = plane * p->entries_per_plane + i / p->parts_per_entry,
-                       .part = i % p->parts_per_entry};
-    place.page = place.entry / HR__PLACEMENT_PAGE;
+    uint64_t table = chunk / p->chunks_per_table;
+    uint64_t rest = chunk % p->chunks_per_table;
+    uint64_t plane = rest / p->chunks_per_plane, i = rest % p->chunks_per_plane;
+    bool is_one = p->plane_nbytes > 0; /* fits: the format has looked at the last plane */
+    hr__place place = {
+        .entry = (is_one ? 0 : plane * p->entries_per_plane) + i / p->parts_per_entry,
+        .before = i % p->parts_per_entry * p->part_nbytes + plane * p->plane_nbytes};
+    place.page = table * npages(p) + place.entry / HR__PLACEMENT_PAGE;
     return place;
 }
 
 /* A page that is to be read. */
 typedef struct reader {
-    const hr__placement *placement;
+    const hr__tables *tables;
+    bool is_big_endian;
     uint64_t first, n;
     hr__object *object;
     hr__worker *worker;
@@ -45,7 +55,7 @@ static hr_status read_column(const reader *r, uint64_t at, uint32_t nbytes,
         return status;
     }
     for (uint64_t i = 0; i < r->n; i++) {
-        column[2 * i] = load(raw + i * nbytes, nbytes, r->placement->is_big_endian);
+        column[2 * i] = load(raw + i * nbytes, nbytes, r->is_big_endian);
     }
     *r->read_nbytes += all;
     return HR_OK;
@@ -53,13 +63,13 @@ static hr_status read_column(const reader *r, uint64_t at, uint32_t nbytes,
 
 static hr_status read_page(void *user, uint64_t *pairs, hr_error *err) {
     const reader *r = user;
-    const hr__placement *p = r->placement;
-    HR__TRY(read_column(r, p->offsets_at, p->offset_nbytes, pairs, err));
-    if (p->size_nbytes > 0) {
-        HR__TRY(read_column(r, p->sizes_at, p->size_nbytes, pairs + 1, err));
+    const hr__tables *t = r->tables;
+    HR__TRY(read_column(r, t->offsets_at, t->offset_nbytes, pairs, err));
+    if (t->size_nbytes > 0) {
+        HR__TRY(read_column(r, t->sizes_at, t->size_nbytes, pairs + 1, err));
     }
     for (uint64_t i = 0; i < r->n; i++) {
-        bool is_sized = p->size_nbytes > 0;
+        bool is_sized = t->size_nbytes > 0;
         if (is_sized ? pairs[2 * i + 1] == 0 : pairs[2 * i] == 0) {
             pairs[2 * i] = pairs[2 * i + 1] = UINT64_MAX;
         } else if (!is_sized) {
@@ -73,9 +83,10 @@ hr_status hr__placement_load(hr__cache *cache, const hr__cache_key *key,
                              const hr__placement *p, uint64_t page, hr__object *object,
                              hr__worker *worker, hr__block **out, uint64_t *read_nbytes,
                              hr_error *err) {
-    uint64_t first = page * HR__PLACEMENT_PAGE;
+    uint64_t first = page % npages(p) * HR__PLACEMENT_PAGE;
     uint64_t rest = p->nentries - first;
-    reader r = {.placement = p,
+    reader r = {.tables = &p->tables[page / npages(p)],
+                .is_big_endian = p->is_big_endian,
                 .first = first,
                 .n = rest < HR__PLACEMENT_PAGE ? rest : HR__PLACEMENT_PAGE,
                 .object = object,
@@ -85,9 +96,9 @@ hr_status hr__placement_load(hr__cache *cache, const hr__cache_key *key,
     return hr__index_get(cache, key, r.n, &fill, out, err);
 }
 
-hr_status hr__placement_lookup(hr__block *index, const hr__placement *p, hr__place place,
-                               const hr__spec *encoded, uint64_t object_nbytes,
-                               hr__extent *out, bool *missing, hr_error *err) {
+hr_status hr__placement_lookup(hr__block *index, hr__place place, const hr__spec *encoded,
+                               uint64_t object_nbytes, hr__extent *out, bool *missing,
+                               hr_error *err) {
     const uint64_t *pair =
         hr__index_pairs(index) + 2 * (place.entry % HR__PLACEMENT_PAGE);
     uint64_t offset = pair[0], nbytes = pair[1];
@@ -95,7 +106,7 @@ hr_status hr__placement_lookup(hr__block *index, const hr__placement *p, hr__pla
     if (*missing) {
         return HR_OK;
     }
-    uint64_t before = place.part * p->part_nbytes; /* fits: part of a decoded entry */
+    uint64_t before = place.before;
     if (offset == 0 || offset > object_nbytes || before > nbytes) {
         return hr__fail(err, HR_ERR_DATA,
                         "block %" PRIu64 " cannot have %" PRIu64

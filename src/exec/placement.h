@@ -9,9 +9,9 @@
 
 /* A chunk as the tables know it. */
 typedef struct hr__place {
-    uint64_t page;  /* of the tables */
-    uint64_t entry; /* in the whole of them */
-    uint64_t part;  /* of the entry */
+    uint64_t page;   /* of the tables, counted through all */
+    uint64_t entry;  /* in its table */
+    uint64_t before; /* bytes of the entry */
 } hr__place;
 
 hr__place hr__placement_find(const hr__placement *p, uint64_t chunk);
@@ -25,8 +25,8 @@ hr_status hr__placement_load(hr__cache *cache, const hr__cache_key *key,
 /* Where the chunk lies in the object of object_nbytes; *missing instead where its entry
  * is empty. More bytes than an uncompressed chunk has are left aside. HR_ERR_DATA where
  * it reaches outside the object. */
-hr_status hr__placement_lookup(hr__block *index, const hr__placement *p, hr__place place,
-                               const hr__spec *encoded, uint64_t object_nbytes,
-                               hr__extent *out, bool *missing, hr_error *err);
+hr_status hr__placement_lookup(hr__block *index, hr__place place, const hr__spec *encoded,
+                               uint64_t object_nbytes, hr__extent *out, bool *missing,
+                               hr_error *err);
 
 #endif

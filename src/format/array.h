@@ -27,19 +27,26 @@ int64_t hr__grid_find(const hr__grid_axis *g, int64_t i);
 int64_t hr__grid_start(const hr__grid_axis *g, int64_t chunk);
 int64_t hr__grid_length(const hr__grid_axis *g, int64_t chunk);
 
-/* Where the chunks of a file lie, by tables in that file: offsets and sizes of entries,
- * each of which holds one chunk or, where it is uncompressed, parts that count as chunks.
- * The tables are read when they are needed, a piece at a time. */
-typedef struct hr__placement {
-    uint64_t offsets_at, sizes_at; /* of the tables in the object */
-    uint32_t offset_nbytes;        /* of an item of them: 1, 2, 4 or 8 */
+/* Tables in a file: offsets and sizes of its entries. */
+typedef struct hr__tables {
+    uint64_t offsets_at, sizes_at; /* in the object */
+    uint32_t offset_nbytes;        /* of an item: 1, 2, 4 or 8 */
     uint32_t size_nbytes;          /* so too; 0: sizes are not known */
-    bool is_big_endian;
-    uint64_t nentries;
-    /* Chunks are counted plane by plane, and so are entries: */
-    uint64_t chunks_per_plane, entries_per_plane;
+} hr__tables;
+
+/* Where the chunks of a file lie, by tables in that file. An entry of them holds one
+ * chunk or, where it is uncompressed, parts that count as chunks. Tables are read when
+ * they are needed, a piece at a time. Chunks are counted table by table and plane by
+ * plane, and so are entries. */
+typedef struct hr__placement {
+    const hr__tables *tables; /* one, or one for each page of a stack */
+    uint64_t nentries;        /* of each */
+    uint64_t chunks_per_table, chunks_per_plane, entries_per_plane;
     uint64_t parts_per_entry; /* chunks in an entry, the last of a plane apart */
     uint64_t part_nbytes;     /* part i of an entry begins at i × part_nbytes */
+    uint64_t plane_nbytes;    /* not 0: all planes lie in the entry of the first, so far
+                                 from each other */
+    bool is_big_endian;
 } hr__placement;
 
 /* One level of chunks inside chunks, outermost first. All per-axis values are in array

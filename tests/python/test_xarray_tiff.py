@@ -237,6 +237,16 @@ def test_a_raster_index_computes_the_coordinates(folder):
     assert ds.isel(x=slice(5, 9)).sel(y=want.y[3], method="nearest").band_data.shape == (1, 4)
 
 
+def test_pages_stand_before_the_bands(folder):
+    tifffile = pytest.importorskip("tifffile")
+    data = np.arange(5 * 8 * 9, dtype="u1").reshape(5, 8, 9)
+    tifffile.imwrite(folder / "x.tif", data, photometric="minisblack", metadata=None)
+    got = ours(f"{folder / 'x.tif'}#stack", mask_and_scale=False).band_data
+    assert got.dims == ("page", "band", "y", "x")
+    np.testing.assert_array_equal(got[:, 0], data)
+    np.testing.assert_array_equal(got.transpose("y", "x", "band", "page")[2, :, 0, 3], data[3, 2])
+
+
 def test_many_files_are_a_dataset(device, folder):  # noqa: F811
     arrays = [np.full((2, 20, 30), i, "u2") + np.arange(30, dtype="u2") for i in range(3)]
     paths = [make(folder / f"{i}.tif", a, tiled=True, blockxsize=16, blockysize=16)

@@ -95,17 +95,17 @@ def _promoted(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _preferred_chunks(a: _node.Array) -> dict[str, int]:
-    chunks = dict(zip(a.dims or (), a.chunks))
-    return {"y": chunks["y"], "x": chunks["x"], "band": chunks.get("band", 1)}
+    return {"band": 1, **dict(zip(map(str, a.dims or ()), a.chunks))}
 
 
 def _variable(a: _node.Array, device: str, is_masked: bool, source: str) -> Variable:
-    dims = a.dims or ()
-    axes = tuple(dims.index(d) if d in dims else None for d in DIMS)
+    stored = [str(d) for d in a.dims or ()]
+    dims = (*(d for d in stored if d not in DIMS), *DIMS)
+    axes = tuple(stored.index(d) if d in stored else None for d in dims)
     packing = _cf.from_attributes(a._info, a.attrs) if is_masked else None
     dtype = _promoted(a.dtype) if is_masked else a.dtype
     lazy = LazyArray(a, device, dtype, packing, axes)
-    attrs = _attributes(a, lazy.shape[0])
+    attrs = _attributes(a, lazy.shape[-3])
     if "_FillValue" in a.attrs:
         fill = float(a.attrs["_FillValue"]) if is_masked else a.fill_value
         attrs["_FillValue"] = dtype.type(fill)
@@ -121,16 +121,16 @@ def _variable(a: _node.Array, device: str, is_masked: bool, source: str) -> Vari
             warnings.warn(f"{a.url}: scales that differ by band are not applied; they are in the "
                           "attributes", stacklevel=4)
     kind = Variable if device == "cpu" else DeviceVariable
-    return kind(DIMS, indexing.LazilyIndexedArray(lazy), attrs, encoding)
+    return kind(dims, indexing.LazilyIndexedArray(lazy), attrs, encoding)
 
 
 def dataset(a: _node.Array, source: str, device: str, mask_and_scale: bool | Mapping[str, bool],
             drop: Iterable[str], raster_index: bool) -> Dataset:
-    """One variable (band, y, x), and where its pixels are."""
+    """One variable (band, y, x), pages and depth before them, and where its pixels are."""
     is_masked = mask_and_scale.get(NAME, True) if isinstance(mask_and_scale, Mapping) \
         else bool(mask_and_scale)
     variable = _variable(a, device, is_masked, source)
-    nbands, height, width = variable.shape
+    nbands, height, width = variable.shape[-3:]
     coords, indexed = _xr_place.coordinates(a.attrs, width, height, raster_index)
     coords["band"] = Variable("band", np.arange(1, nbands + 1))
     made = Dataset({NAME: variable}, coords=Coordinates(coords, indexes={}))

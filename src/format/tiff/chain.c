@@ -138,26 +138,37 @@ static hr_status check_subsampling(const hr__tiff_layout *l, hr_error *err) {
 
 /* --- the array --- */
 
-static void set_shape(const hr__tiff_layout *l, hr__tiff_node *node) {
+typedef struct axes {
+    int64_t *shape, *chunk;
+    int32_t n;
+} axes;
+
+static void add_axis(axes *a, int64_t length, int64_t chunk) {
+    a->shape[a->n] = length;
+    a->chunk[a->n++] = chunk;
+}
+
+static void set_shape(const hr__tiff_layout *l, const hr__tiff_stack *s,
+                      hr__tiff_node *node) {
     hr__array *a = &node->array;
-    int64_t *shape = a->shape;
-    int64_t *chunk = node->chunk_shape;
-    int32_t n = 0;
+    axes made = {.shape = a->shape, .chunk = node->chunk_shape};
+    for (int32_t i = 0; i < s->naxes; i++) {
+        add_axis(&made, s->shape[i], 1);
+    }
     if (l->is_planar) {
-        shape[n] = l->nsamples;
-        chunk[n++] = 1;
+        add_axis(&made, l->nsamples, 1);
     }
-    a->edge_axis = n;
-    shape[n] = l->height;
-    chunk[n++] = l->block_height;
-    shape[n] = l->width;
-    chunk[n++] = l->block_width;
+    if (l->depth > 1) {
+        add_axis(&made, l->depth, l->block_depth);
+    }
+    a->edge_axis = made.n;
+    add_axis(&made, l->height, l->block_height);
+    add_axis(&made, l->width, l->block_width);
     if (!l->is_planar && l->nsamples > 1) {
-        shape[n] = l->nsamples;
-        chunk[n++] = l->nsamples;
+        add_axis(&made, l->nsamples, l->nsamples);
     }
-    a->ndim = n;
-    for (int32_t i = 0; i < n; i++) {
+    a->ndim = made.n;
+    for (int32_t i = 0; i < a->ndim; i++) {
         a->order[i] = i;
     }
 }
@@ -194,21 +205,24 @@ static int64_t part_rows(const hr__tiff_layout *l, const samples *s) {
     return part > most / 8 ? (int64_t)part : l->block_height;
 }
 
-static void place(const hr__tiff_file *file, const hr__tiff_layout *l, const samples *s,
-                  int64_t nrows, hr__tiff_node *node) {
+static void place(const hr__tiff_file *file, const hr__tiff_layout *l,
+                  const hr__tiff_stack *stack, const samples *s, int64_t nrows,
+                  hr__tiff_node *node) {
     hr__array *a = &node->array;
     hr__placement *p = &node->placement;
-    *p = (hr__placement){.offsets_at = l->offsets->at,
-                         .offset_nbytes = hr__tiff_type_nbytes(l->offsets->type),
-                         .is_big_endian = file->is_big_endian,
-                         .entries_per_plane = (uint64_t)(l->across * l->down),
-                         .part_nbytes = (uint64_t)nrows * s->row_nbytes};
-    p->nentries = p->entries_per_plane * (l->is_planar ? (uint64_t)l->nsamples : 1);
-    if (l->sizes != NULL) {
-        p->sizes_at = l->sizes->at;
-        p->size_nbytes = hr__tiff_type_nbytes(l->sizes->type);
+    node->tables = l->tables;
+    if (stack->is_contiguous) {
+        node->tables.size_nbytes = 0; /* it is that of the first */
     }
-    p->parts_per_entry = (uint64_t)hr__ceil_div_i64(l->block_height, nrows);
+    *p = (hr__placement){
+        .tables =
+            stack->naxes > 0 && !stack->is_contiguous ? stack->tables : &node->tables,
+        .nentries = l->nblocks,
+        .entries_per_plane = (uint64_t)(l->across * l->down),
+        .parts_per_entry = (uint64_t)hr__ceil_div_i64(l->block_height, nrows),
+        .part_nbytes = (uint64_t)nrows * s->row_nbytes,
+        .plane_nbytes = stack->is_contiguous ? (uint64_t)l->height * s->row_nbytes : 0,
+        .is_big_endian = file->is_big_endian};
     hr__level *level = &a->levels[0];
     *level = (hr__level){.placement = p, .ninner = 1};
     a->nlevels = 1;
@@ -223,12 +237,16 @@ static void place(const hr__tiff_file *file, const hr__tiff_layout *l, const sam
         level->order[i] = i;
         level->ninner *= (uint64_t)n;
     }
-    p->chunks_per_plane = level->ninner / (l->is_planar ? (uint64_t)l->nsamples : 1);
+    p->chunks_per_plane = (uint64_t)(l->across * hr__ceil_div_i64(l->height, nrows));
+    p->chunks_per_table = level->ninner;
+    for (int32_t i = 0; i < stack->naxes && !stack->is_contiguous; i++) {
+        p->chunks_per_table /= (uint64_t)stack->shape[i];
+    }
 }
 
 static hr_status make_chains(const hr__tiff_file *file, const hr__tiff_layout *l,
-                             const samples *s, json_object *codecs, hr__tiff_node *node,
-                             hr_error *err) {
+                             const hr__tiff_stack *stack, const samples *s,
+                             json_object *codecs, hr__tiff_node *node, hr_error *err) {
     hr__array *a = &node->array;
     int64_t nrows = part_rows(l, s);
     int64_t last = l->height % nrows;
@@ -237,13 +255,13 @@ static hr_status make_chains(const hr__tiff_file *file, const hr__tiff_layout *l
         HR__TRY(make_chain(codecs, node, last, file->arena, &node->edge_chain, err));
         a->edge_chain = &node->edge_chain;
     }
-    place(file, l, s, nrows, node);
+    place(file, l, stack, s, nrows, node);
     return HR_OK;
 }
 
 hr_status hr__tiff_chains(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                          const hr__tiff_layout *layout, hr__tiff_node *node,
-                          hr_error *err) {
+                          const hr__tiff_layout *layout, const hr__tiff_stack *stack,
+                          hr__tiff_node *node, hr_error *err) {
     const hr__tiff_compression *c = NULL;
     samples s;
     hr__array *a = &node->array;
@@ -258,11 +276,15 @@ hr_status hr__tiff_chains(hr__tiff_file *file, const hr__tiff_ifd *ifd,
                         "%s of samples of %" PRIu32 " bits in SampleFormat %" PRIu32,
                         c->name, layout->bits, layout->format);
     }
+    if (is_image && layout->block_depth > 1) {
+        return hr__fail(err, HR_ERR_UNSUPPORTED, "%s of tiles with a depth of %" PRId64,
+                        c->name, layout->block_depth);
+    }
     uint32_t predictor = c->kind == HR__TIFF_BYTES ? layout->predictor : 1;
     if (predictor != 1) {
         HR__TRY(check_predictor(layout, &s, err));
     }
-    set_shape(layout, node);
+    set_shape(layout, stack, node);
     a->dtype = a->stored = s.dtype;
     bool is_swapped = file->is_big_endian && hr__dtype_needs_swap(&s.dtype);
     if (is_swapped && !s.is_packed && predictor == 1) { /* also in a LERC blob */
@@ -272,7 +294,7 @@ hr_status hr__tiff_chains(hr__tiff_file *file, const hr__tiff_ifd *ifd,
     add_filters(list, layout, &s, predictor, file->is_big_endian);
     hr_status status = hr__tiff_compression_add(file, ifd, layout, c, list, err);
     if (status == HR_OK) {
-        status = make_chains(file, layout, &s, list, node, err);
+        status = make_chains(file, layout, stack, &s, list, node, err);
     }
     if (status == HR_OK) {
         node->codecs_json = hr__arena_strdup(

@@ -106,6 +106,21 @@ static hr_status walk_next(walk *w, uint64_t next, hr_error *err) {
     return HR_OK;
 }
 
+hr_status hr__tiff_ifd_each(hr__tiff_file *file, const hr__tiff_ifd *ifd,
+                            hr_status (*page)(void *user, const hr__tiff_ifd *ifd,
+                                              hr_error *err),
+                            void *user, hr_error *err) {
+    walk w = {.at = ifd->at, .mark = ifd->at, .limit = 1};
+    hr__tiff_ifd other;
+    HR__TRY(walk_next(&w, ifd->next, err));
+    while (w.at != 0) {
+        HR__TRY(hr__tiff_ifd_read(file, w.at, &other, err));
+        HR__TRY(page(user, &other, err));
+        HR__TRY(walk_next(&w, other.next, err));
+    }
+    return HR_OK;
+}
+
 /* --- overviews --- */
 
 typedef struct level {
@@ -113,22 +128,22 @@ typedef struct level {
     uint64_t width, height, npixels;
 } level;
 
-/* Is it an overview, and no mask? */
-static hr_status is_overview(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                             bool *is_reduced, hr_error *err) {
+hr_status hr__tiff_ifd_kind(hr__tiff_file *file, const hr__tiff_ifd *ifd,
+                            bool *is_overview, bool *is_mask, hr_error *err) {
     uint64_t type, old;
     HR__TRY(hr__tiff_uint(file, ifd, HR__TIFF_NEW_SUBFILE_TYPE, 0, &type, err));
     HR__TRY(hr__tiff_uint(file, ifd, HR__TIFF_SUBFILE_TYPE, 1, &old, err));
-    *is_reduced = (type & 4) == 0 && ((type & 1) != 0 || old == 2);
+    *is_mask = (type & 4) != 0;
+    *is_overview = !*is_mask && ((type & 1) != 0 || old == 2);
     return HR_OK;
 }
 
 static hr_status add_level(hr__tiff_file *file, uint64_t at, level *levels, size_t *n,
                            hr__tiff_ifd *ifd, hr_error *err) {
-    bool is_reduced;
+    bool is_reduced, is_mask;
     level l = {.npixels = UINT64_MAX};
     HR__TRY(hr__tiff_ifd_read(file, at, ifd, err));
-    HR__TRY(is_overview(file, ifd, &is_reduced, err));
+    HR__TRY(hr__tiff_ifd_kind(file, ifd, &is_reduced, &is_mask, err));
     HR__TRY(hr__tiff_uint(file, ifd, HR__TIFF_WIDTH, 0, &l.width, err));
     HR__TRY(hr__tiff_uint(file, ifd, HR__TIFF_LENGTH, 0, &l.height, err));
     (void)hr__mul_u64(l.width, l.height, &l.npixels);
@@ -239,6 +254,6 @@ hr_status hr__tiff_ifd_find(hr__tiff_file *file, const char *fragment, hr__tiff_
         return hr__tiff_ifd_read(file, file->first_ifd, base, err);
     }
     return hr__fail(err, HR_ERR_ARGUMENT,
-                    "fragment \"%.60s\" is neither ifd=NUMBER nor level=NUMBER",
+                    "fragment \"%.60s\" is none of ifd=NUMBER, level=NUMBER, stack",
                     fragment);
 }

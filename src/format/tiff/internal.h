@@ -41,6 +41,14 @@ typedef struct hr__tiff_ifd {
 
 hr_status hr__tiff_ifd_read(hr__tiff_file *file, uint64_t at, hr__tiff_ifd *ifd,
                             hr_error *err);
+/* Is it an overview? Is it a mask? */
+hr_status hr__tiff_ifd_kind(hr__tiff_file *file, const hr__tiff_ifd *ifd,
+                            bool *is_overview, bool *is_mask, hr_error *err);
+/* Call back with each IFD of the main chain behind `ifd`. */
+hr_status hr__tiff_ifd_each(hr__tiff_file *file, const hr__tiff_ifd *ifd,
+                            hr_status (*page)(void *user, const hr__tiff_ifd *ifd,
+                                              hr_error *err),
+                            void *user, hr_error *err);
 /* The IFD that a fragment names; *base is the image that it is an overview of, else
  * itself. */
 hr_status hr__tiff_ifd_find(hr__tiff_file *file, const char *fragment, hr__tiff_ifd *ifd,
@@ -129,21 +137,40 @@ hr_status hr__tiff_bytes(hr__tiff_file *file, const hr__tiff_ifd *ifd, hr__tiff_
 /* layout.c: what an IFD says of its image */
 
 typedef struct hr__tiff_layout {
-    int64_t width, height;
+    int64_t width, height, depth;
     int64_t nsamples;
     bool is_planar; /* samples lie in planes of their own */
     bool is_tiled;
-    int64_t block_width, block_height; /* of a tile or strip */
-    int64_t across, down;              /* blocks of a plane */
+    int64_t block_width, block_height, block_depth; /* of a tile or strip */
+    int64_t across, down, deep;                     /* blocks of a plane */
+    uint64_t nblocks;                               /* of all planes */
     uint32_t bits;
     uint32_t format; /* SampleFormat: 1 uint, 2 int, 3 float, 5 and 6 complex */
     uint32_t compression, predictor, photometric, fill_order;
     uint32_t subsampling[2];
-    const hr__tiff_entry *offsets, *sizes; /* sizes may be NULL */
+    hr__tables tables;
 } hr__tiff_layout;
 
 hr_status hr__tiff_layout_read(hr__tiff_file *file, const hr__tiff_ifd *ifd,
                                hr__tiff_layout *layout, hr_error *err);
+
+/* stack.c: images that are one array */
+
+#define HR__TIFF_MAX_PAGE_AXES 3
+
+typedef struct hr__tiff_stack {
+    int32_t naxes; /* 0: one image */
+    int64_t shape[HR__TIFF_MAX_PAGE_AXES];
+    const char *names[HR__TIFF_MAX_PAGE_AXES];
+    const hr__tables *tables; /* of each page, or one for all */
+    bool is_contiguous;       /* one for all: planes follow upon each other */
+} hr__tiff_stack;
+
+/* The pages of the main chain, the first of which is ifd: all but overviews and masks.
+ * HR_ERR_UNSUPPORTED where they are not alike. */
+hr_status hr__tiff_stack_read(hr__tiff_file *file, const hr__tiff_ifd *ifd,
+                              const hr__tiff_layout *layout, hr__tiff_stack *stack,
+                              hr_error *err);
 
 /* compression.c */
 
@@ -177,8 +204,8 @@ hr_status hr__tiff_compression_add(hr__tiff_file *file, const hr__tiff_ifd *ifd,
 
 /* dtype, order, shape, stored, chain and edge chain, from the layout. */
 hr_status hr__tiff_chains(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                          const hr__tiff_layout *layout, hr__tiff_node *node,
-                          hr_error *err);
+                          const hr__tiff_layout *layout, const hr__tiff_stack *stack,
+                          hr__tiff_node *node, hr_error *err);
 
 /* attributes.c: tags for people, as JSON. An overview has place and metadata of its base.
  * `nodata` is the value that absent blocks have, or NULL where none is tagged. */

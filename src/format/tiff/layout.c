@@ -76,7 +76,7 @@ static hr_status read_samples(hr__tiff_file *file, const hr__tiff_ifd *ifd,
 
 static hr_status read_coding(hr__tiff_file *file, const hr__tiff_ifd *ifd,
                              hr__tiff_layout *l, hr_error *err) {
-    uint64_t *sub, n, depth, tile_depth;
+    uint64_t *sub, n;
     HR__TRY(small_uint(file, ifd, HR__TIFF_COMPRESSION, 1, &l->compression, err));
     HR__TRY(small_uint(file, ifd, HR__TIFF_PREDICTOR, 1, &l->predictor, err));
     HR__TRY(small_uint(file, ifd, HR__TIFF_PHOTOMETRIC, 0, &l->photometric, err));
@@ -84,20 +84,17 @@ static hr_status read_coding(hr__tiff_file *file, const hr__tiff_ifd *ifd,
     HR__TRY(hr__tiff_uints(file, ifd, HR__TIFF_SUBSAMPLING, 2, &sub, &n, err));
     l->subsampling[0] = n > 1 ? (uint32_t)sub[0] : 2;
     l->subsampling[1] = n > 1 ? (uint32_t)sub[1] : 2;
-    HR__TRY(hr__tiff_uint(file, ifd, HR__TIFF_IMAGE_DEPTH, 1, &depth, err));
-    HR__TRY(hr__tiff_uint(file, ifd, HR__TIFF_TILE_DEPTH, 1, &tile_depth, err));
-    if (depth > 1 || tile_depth > 1) {
-        return hr__fail(err, HR_ERR_UNSUPPORTED,
-                        "a volume: ImageDepth %" PRIu64 ", TileDepth %" PRIu64, depth,
-                        tile_depth);
-    }
     return HR_OK;
 }
 
 static hr_status read_blocks(hr__tiff_file *file, const hr__tiff_ifd *ifd,
                              hr__tiff_layout *l, hr_error *err) {
     l->is_tiled = hr__tiff_find(ifd, HR__TIFF_TILE_WIDTH) != NULL;
+    HR__TRY(length_of(file, ifd, HR__TIFF_IMAGE_DEPTH, 1, "ImageDepth", &l->depth, err));
+    l->block_depth = 1;
     if (l->is_tiled) {
+        HR__TRY(length_of(file, ifd, HR__TIFF_TILE_DEPTH, 1, "TileDepth", &l->block_depth,
+                          err));
         HR__TRY(length_of(file, ifd, HR__TIFF_TILE_WIDTH, 0, "TileWidth", &l->block_width,
                           err));
         return length_of(file, ifd, HR__TIFF_TILE_LENGTH, 0, "TileLength",
@@ -145,19 +142,31 @@ static hr_status read_tables(hr__tiff_file *file, const hr__tiff_ifd *ifd,
     uint64_t nblocks = l->is_planar ? (uint64_t)l->nsamples : 1;
     l->across = hr__ceil_div_i64(l->width, l->block_width);
     l->down = hr__ceil_div_i64(l->height, l->block_height);
+    l->deep = hr__ceil_div_i64(l->depth, l->block_depth);
     if (!hr__mul_u64(nblocks, (uint64_t)l->across, &nblocks) ||
-        !hr__mul_u64(nblocks, (uint64_t)l->down, &nblocks)) {
-        return hr__fail(err, HR_ERR_OVERFLOW, "too many blocks: %" PRId64 " × %" PRId64,
+        !hr__mul_u64(nblocks, (uint64_t)l->down, &nblocks) ||
+        !hr__mul_u64(nblocks, (uint64_t)l->deep, &nblocks)) {
+        return hr__fail(err, HR_ERR_OVERFLOW,
+                        "too many blocks: %" PRId64 " × %" PRId64 " × %" PRId64, l->deep,
                         l->down, l->across);
     }
-    l->offsets =
+    l->nblocks = nblocks;
+    const hr__tiff_entry *offsets =
         find_table(ifd, l->is_tiled, HR__TIFF_TILE_OFFSETS, HR__TIFF_STRIP_OFFSETS);
-    l->sizes = find_table(ifd, l->is_tiled, HR__TIFF_TILE_SIZES, HR__TIFF_STRIP_SIZES);
-    if (l->offsets == NULL) {
+    const hr__tiff_entry *sizes =
+        find_table(ifd, l->is_tiled, HR__TIFF_TILE_SIZES, HR__TIFF_STRIP_SIZES);
+    if (offsets == NULL) {
         return hr__fail(err, HR_ERR_METADATA, "no offsets of tiles or strips");
     }
-    HR__TRY(check_table(file, l->offsets, "offsets", nblocks, err));
-    return l->sizes == NULL ? HR_OK : check_table(file, l->sizes, "sizes", nblocks, err);
+    HR__TRY(check_table(file, offsets, "offsets", nblocks, err));
+    l->tables = (hr__tables){.offsets_at = offsets->at,
+                             .offset_nbytes = hr__tiff_type_nbytes(offsets->type)};
+    if (sizes != NULL) {
+        HR__TRY(check_table(file, sizes, "sizes", nblocks, err));
+        l->tables.sizes_at = sizes->at;
+        l->tables.size_nbytes = hr__tiff_type_nbytes(sizes->type);
+    }
+    return HR_OK;
 }
 
 hr_status hr__tiff_layout_read(hr__tiff_file *file, const hr__tiff_ifd *ifd,

@@ -84,15 +84,25 @@ static hr_status read_nodata(hr__tiff_file *file, const hr__tiff_ifd *ifd,
 }
 
 static hr_status name_axes(hr__arena *arena, const hr__tiff_layout *l,
-                           hr__tiff_node *node, hr_error *err) {
+                           const hr__tiff_stack *stack, hr__tiff_node *node,
+                           hr_error *err) {
     const char **names = hr__arena_array(arena, HR_MAX_NDIM, sizeof *names);
     if (names == NULL) {
         return hr__fail_memory(err, HR_MAX_NDIM * sizeof *names);
     }
-    int32_t y = l->is_planar ? 1 : 0;
-    names[0] = names[2] = "band";
-    names[y] = "y";
-    names[y + 1] = "x";
+    int32_t n = 0;
+    for (int32_t i = 0; i < stack->naxes; i++) {
+        names[n++] = stack->names[i];
+    }
+    if (l->is_planar) {
+        names[n++] = "band";
+    }
+    if (l->depth > 1) {
+        names[n++] = "z";
+    }
+    names[n++] = "y";
+    names[n++] = "x";
+    names[n] = "band";
     node->dimension_names = names;
     return HR_OK;
 }
@@ -103,11 +113,16 @@ hr_status hr__tiff_open(const hr__byte_source *source, const char *key,
     hr__tiff_file file;
     hr__tiff_ifd ifd, base;
     hr__tiff_layout layout;
+    hr__tiff_stack stack = {0};
+    bool is_stack = fragment != NULL && strcmp(fragment, "stack") == 0;
     HR__TRY(hr__tiff_file_open(source, max_nbytes, arena, &file, err));
-    HR__TRY(hr__tiff_ifd_find(&file, fragment, &ifd, &base, err));
+    HR__TRY(hr__tiff_ifd_find(&file, is_stack ? NULL : fragment, &ifd, &base, err));
     HR__TRY(hr__tiff_layout_read(&file, &ifd, &layout, err));
-    HR__TRY(hr__tiff_chains(&file, &ifd, &layout, node, err));
-    HR__TRY(name_axes(arena, &layout, node, err));
+    if (is_stack) {
+        HR__TRY(hr__tiff_stack_read(&file, &ifd, &layout, &stack, err));
+    }
+    HR__TRY(hr__tiff_chains(&file, &ifd, &layout, &stack, node, err));
+    HR__TRY(name_axes(arena, &layout, &stack, node, err));
     json_object *nodata = NULL;
     hr_status status = read_nodata(&file, &ifd, &base, node, &nodata, err);
     if (status == HR_OK) {

@@ -22,6 +22,7 @@ typedef struct hr__tiff_node {
     bool is_big; /* BigTIFF */
     hr__array array;
     hr__placement placement;
+    hr__tables tables; /* of one image */
     hr__chain edge_chain;
     int64_t chunk_shape[HR_MAX_NDIM]; /* of a tile or strip, as hr_node_info gives it */
     const char *key;                  /* of the file in the store */
@@ -33,7 +34,8 @@ typedef struct hr__tiff_node {
 bool hr__tiff_detect(const hr__byte_source *source);
 
 /* Open one array of the file: that of the first IFD, or what `fragment` says ("ifd=1": of
- * the main chain; "level=2": the second overview; NULL). Everything lives in the arena;
+ * the main chain; "level=2": the second overview; "stack": the pages of the main chain,
+ * or those that ImageJ lets follow upon the first; NULL). Everything lives in the arena;
  * the node must not move afterwards. A tag may take max_nbytes. Errors: HR_ERR_METADATA,
  * HR_ERR_UNSUPPORTED, HR_ERR_NOT_FOUND for an IFD that is not there, HR_ERR_OVERFLOW,
  * those of the source. */

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -27,6 +28,23 @@ static void add_made_file(test_files *files, const char *key, const tiff_spec *s
     tiff_start(&f, is_big_endian, is_big);
     tiff_add(&f, spec, image);
     files_add(files, key, f.bytes, f.nbytes);
+    tiff_free(&f);
+}
+
+/* Two pages, and planes of which only the description tells. */
+static void add_stacks(test_files *files) {
+    static const uint8_t image[64] = {1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144};
+    static const char text[] = "ImageJ=1.54\nimages=6\nslices=3\nframes=2\n";
+    const tiff_extra description = {
+        .id = 270, .type = 2, .count = sizeof text, .values = text};
+    const tiff_spec page = {
+        .width = 4, .height = 3, .bits = 8, .extra = &description, .nextra = 1};
+    tiff_file f;
+    tiff_start(&f, false, false);
+    tiff_add(&f, &page, image);
+    files_add(files, "planes.tif", f.bytes, f.nbytes);
+    tiff_add(&f, &page, image + 9);
+    files_add(files, "stack.tif", f.bytes, f.nbytes);
     tiff_free(&f);
 }
 
@@ -65,11 +83,13 @@ static void make_files(test_files *files) {
     add_made_file(files, "plain.tif", &plain, true, false);
     add_made_file(files, "packed.tif", &packed, false, false);
     add_made_file(files, "zstd.tif", &zstd, false, true);
+    add_stacks(files);
 }
 
 /* Every step-th mutant, counted through all files; returns where to go on. */
-static size_t flip_files(const test_files *files, size_t first, size_t step,
-                         uint64_t *nmutants) {
+static size_t flip_files(const test_files *files, const char *fragment, size_t first,
+                         size_t step, uint64_t *nmutants) {
+    char node[1024];
     mutant_lab l;
     lab_open(&l, files);
     for (size_t i = 0; i < files->n; i++) {
@@ -78,8 +98,9 @@ static size_t flip_files(const test_files *files, size_t first, size_t step,
         if (file->nbytes > FILE_MAX_NBYTES) {
             continue;
         }
+        (void)snprintf(node, sizeof node, "%s%s", file->key, fragment);
         for (; first < n; first += step) {
-            lab_try(&l, file->key, file, first);
+            lab_try(&l, node, file, first);
         }
         first -= n;
     }
@@ -94,10 +115,11 @@ static void no_change_of_one_byte_does_harm(void **state) {
     test_files files = {0};
     uint64_t nmutants = 0;
     make_files(&files);
-    (void)flip_files(&files, 0, 1, &nmutants);
+    (void)flip_files(&files, "", 0, 1, &nmutants);
+    (void)flip_files(&files, "#stack", 0, 1, &nmutants);
     files_free(&files);
     print_message("%" PRIu64 " mutants\n", nmutants);
-    assert_true(nmutants > 5000);
+    assert_true(nmutants > 10000);
 }
 
 static void no_change_does_harm_to_files_of_others(void **state) {
@@ -112,7 +134,7 @@ static void no_change_does_harm_to_files_of_others(void **state) {
             print_message("skipped: changes to the corpus (no %s)\n", folders[i]);
             skip();
         }
-        at = flip_files(&files, at, plan.is_all ? plan.nparts : 997, &nmutants);
+        at = flip_files(&files, "", at, plan.is_all ? plan.nparts : 997, &nmutants);
         files_free(&files);
     }
     print_message("%" PRIu64 " mutants\n", nmutants);
