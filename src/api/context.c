@@ -63,6 +63,7 @@ static void context_free(hr_context *c) {
     hr__cache_destroy(c->encoded);
     hr__cache_destroy(c->decoded);
     hr__custom_free(&c->codecs);
+    hr__recycler_free(&c->records);
     hr_allocator allocator = c->allocator;
     hr__free(&allocator, c, sizeof *c);
 }
@@ -103,6 +104,7 @@ hr_status hr_context_create(const hr_context_options *options, hr_context **out,
     atomic_init(&c->refs, 1);
     atomic_init(&c->next_source_id, 1);
     c->allocator = allocator;
+    hr__recycler_init(&c->records, &c->allocator);
     c->log = (hr__log){.fn = o.log, .user = o.log_user, .level = o.log_level};
     c->nthreads = o.nthreads == 0 ? available_cores() : o.nthreads;
     c->metadata_max_nbytes = or_default(o.metadata_max_nbytes, DEFAULT_METADATA_MAX);

@@ -22,8 +22,8 @@ hr_status hr_store_open_directory(hr_context *context, const char *path, hr_stor
     }
     hr_store *store = NULL;
     return adopt(
-        hr__store_open_directory(context, &context->allocator, path, &store, err), &store,
-        out);
+        hr__store_open_directory(context, &context->records.allocator, path, &store, err),
+        &store, out);
 }
 
 hr_status hr_store_create_memory(hr_context *context, hr_store **out, hr_error *err) {
@@ -41,9 +41,9 @@ hr_status hr_store_create_custom(hr_context *context, const hr_custom_store *fun
         return hr__fail(err, HR_ERR_ARGUMENT, "context, functions or out is NULL");
     }
     hr_store *store = NULL;
-    return adopt(
-        hr__store_create_custom(context, &context->allocator, functions, &store, err),
-        &store, out);
+    return adopt(hr__store_create_custom(context, &context->records.allocator, functions,
+                                         &store, err),
+                 &store, out);
 }
 
 hr_status hr_store_create_overlay(hr_store *below, hr_store **out, hr_error *err) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/lock.h"
+#include "core/recycler.h"
 #include "device/device.h"
 #include "device/simt_queue.h"
 
@@ -17,6 +18,7 @@ typedef struct simt_device {
     hr__device base;
     uint64_t fork_generation;
     pthread_mutex_t lock; /* held while work runs */
+    hr__recycler records; /* of the queue: no launch shall ask for memory once warm */
     hr__simt_queue queue;
 } simt_device;
 
@@ -66,8 +68,10 @@ static hr_status simt_open(int32_t index, const hr_allocator *a, hr__device **ou
                            .nmultiprocessors = 1,
                            .block_shared_nbytes = UINT32_MAX};
     d->fork_generation = hr__fork_generation();
-    d->queue =
-        (hr__simt_queue){.allocator = a, .memory.allocator = a, .failure = HR_ERROR_INIT};
+    hr__recycler_init(&d->records, a);
+    d->queue = (hr__simt_queue){.allocator = &d->records.allocator,
+                                .memory.allocator = a,
+                                .failure = HR_ERROR_INIT};
     if (pthread_mutex_init(&d->lock, NULL) != 0) {
         hr__free(a, d, sizeof *d);
         return hr__fail(err, HR_ERR_MEMORY, "cannot create a lock");
@@ -90,6 +94,7 @@ static void simt_close(hr__device *base) {
         hr__simt_memory_free_all(&d->queue.memory);
         pthread_mutex_destroy(&d->lock);
     }
+    hr__recycler_free(&d->records);
     hr__free(base->allocator, d, sizeof *d);
 }
 

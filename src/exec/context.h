@@ -8,6 +8,7 @@
 #include "core/alloc.h"
 #include "core/log.h"
 #include "core/pool.h"
+#include "core/recycler.h"
 #include "device/nvcomp.h"
 #include "exec/history.h"
 #include "exec/index.h"
@@ -16,6 +17,7 @@
 struct hr_context {
     atomic_uint refs;
     hr_allocator allocator;
+    hr__recycler records; /* of that allocator, for what each chunk or object needs */
     hr__log log;
     uint32_t nthreads;
     uint64_t scratch_nbytes;

@@ -165,7 +165,7 @@ static uint64_t resolve_all(walker *k, const hr__object_plan *plan, const hr__so
 
 void hr__opened_free(hr__run *run, hr__opened *o) {
     hr__object_close(o->object);
-    hr__free(&run->context->allocator, o, o->nbytes);
+    hr__free(&run->context->records.allocator, o, o->nbytes);
 }
 
 /* Memory for an object's ranges and, behind them, its resolved chunks. */
@@ -173,10 +173,11 @@ static hr__opened *allocate_opened(hr__run *run, const hr__object_plan *plan,
                                    hr__object *object, hr__chunk ***chunks) {
     uint64_t nbytes;
     if (!hr__mul_u64(plan->nchunks, sizeof(hr__range) + sizeof(hr__chunk *), &nbytes) ||
-        !hr__add_u64(nbytes, sizeof(hr__opened), &nbytes)) {
+        !hr__add_u64(nbytes, sizeof(hr__opened), &nbytes) || nbytes > SIZE_MAX / 2) {
         return NULL;
     }
-    hr__opened *o = hr__alloc(&run->context->allocator, nbytes);
+    nbytes = UINT64_C(1) << (64 - __builtin_clzll(nbytes)); /* few sizes are kept */
+    hr__opened *o = hr__alloc(&run->context->records.allocator, nbytes);
     if (o != NULL) {
         memset(o, 0, sizeof *o);
         o->plan = plan;

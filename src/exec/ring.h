@@ -18,7 +18,7 @@ typedef struct hr__twin {
     uint64_t pinned_nbytes, device_nbytes;
 } hr__twin;
 
-#define HR__SLOT_VECS 6
+#define HR__SLOT_VECS 7
 #define HR__SLOT_MARKS 3
 
 /* One slot. Its holder fills the pinned sides, queues copies and kernels on `stream`, and

@@ -8,6 +8,7 @@
 #include "exec/run.h"
 #include "exec/slab_flush.h"
 #include "exec/slab_store.h"
+#include "exec/slab_tables.h"
 
 static uint64_t aligned(uint64_t n) {
     return (n + HR__SLAB_ALIGNMENT - 1) / HR__SLAB_ALIGNMENT * HR__SLAB_ALIGNMENT;
@@ -46,32 +47,32 @@ void hr__slab_flush_all(hr__run *run) {
 static hr_status make_slab(hr__run *run, hr__ring *ring, hr__need need, hr__slab **out,
                            hr_error *err) {
     hr__device *d = ring->device;
-    hr__slab *slab = hr__calloc(&run->context->allocator, sizeof *slab);
-    if (slab == NULL) {
-        return hr__fail_memory(err, sizeof *slab);
-    }
+    hr__ring_slot *slot = NULL;
+    hr__slab *slab = NULL;
     void *saved = NULL;
-    hr_status status = d->ops->enter(d, &saved, err);
+    HR__TRY(d->ops->enter(d, &saved, err));
+    hr_status status = hr__ring_acquire(ring, need, false, &slot, err);
+    if (status == HR_OK && slot == NULL) {
+        /* Never wait while holding slots that only a flush would free. */
+        hr__slab_flush_all(run);
+        uint64_t start = hr__clock_ns();
+        status = hr__ring_acquire(ring, need, true, &slot, err);
+        atomic_fetch_add(&run->wait_ns, hr__clock_ns() - start);
+    }
     if (status == HR_OK) {
-        status = hr__ring_acquire(ring, need, false, &slab->slot, err);
-        if (status == HR_OK && slab->slot == NULL) {
-            /* Never wait while holding slots that only a flush would free. */
-            hr__slab_flush_all(run);
-            uint64_t start = hr__clock_ns();
-            status = hr__ring_acquire(ring, need, true, &slab->slot, err);
-            atomic_fetch_add(&run->wait_ns, hr__clock_ns() - start);
+        for (int i = 0; i < HR__SLOT_VECS; i++) {
+            slot->vecs[i].n = 0;
         }
-        d->ops->leave(d, saved);
+        slot->past = NULL;
+        slab = hr__vec_push(&ring->allocator, &slot->vecs[HR__SLAB_ITSELF], sizeof *slab);
+        if (slab == NULL) {
+            status = hr__fail_memory(err, sizeof *slab);
+            hr__ring_give_back(ring, slot);
+        }
     }
-    if (status != HR_OK) {
-        hr__free(&run->context->allocator, slab, sizeof *slab);
-        return status;
-    }
-    slab->run = run;
-    slab->ring = ring;
-    for (int i = 0; i < HR__SLOT_VECS; i++) {
-        slab->slot->vecs[i].n = 0;
-    }
+    d->ops->leave(d, saved);
+    HR__TRY(status);
+    *slab = (hr__slab){.run = run, .ring = ring, .slot = slot};
     *out = slab;
     return HR_OK;
 }

@@ -245,7 +245,6 @@ static void landed(void *user, hr__ring_slot *slot, const hr_error *err) {
             report_chunk(run, chunks[i].chunk, status);
         }
     }
-    hr__free(&run->context->allocator, slab, sizeof *slab);
 }
 
 void hr__slab_flush(hr__slab *slab) {

@@ -13,7 +13,8 @@ enum {
     HR__SLAB_ZSTD_STREAMS,
     HR__SLAB_ZSTD_BLOCKS,
     HR__SLAB_FILTERS,
-    HR__SLAB_STORE_TASKS
+    HR__SLAB_STORE_TASKS,
+    HR__SLAB_ITSELF /* the hr__slab */
 };
 
 /* With a status word of its own. */
