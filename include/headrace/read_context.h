@@ -39,6 +39,10 @@ typedef struct hr_read_info {
 HR_API HR_NODISCARD hr_status hr_read_context_describe(const hr_read_context *reading,
                                                        hr_read_info *out, hr_error *err);
 
+/* 1: the batch was cancelled, and nobody wants what the call is about. Who takes his time
+ * may look now and then, and give up with any error. 0 for NULL. */
+HR_API int hr_read_context_is_cancelled(const hr_read_context *reading);
+
 /* A chunk: an innermost one, or a part of one that is uncompressed. */
 typedef struct hr_read_chunk {
     uint32_t struct_size;

@@ -22,6 +22,10 @@ hr_status hr_read_context_describe(const hr_read_context *reading, hr_read_info 
     return hr__options_write(out, &known, sizeof known, "hr_read_info", err);
 }
 
+int hr_read_context_is_cancelled(const hr_read_context *reading) {
+    return reading != NULL && atomic_load(&reading->run->cancelled);
+}
+
 int hr_read_context_next_chunk(const hr_read_context *reading, hr_read_chunk *chunk) {
     if (reading == NULL || chunk == NULL) {
         return 0;

@@ -158,12 +158,13 @@ hr_status hr__run_read(hr__run *run, hr__object *object, const hr__range *range,
     hr_status status = HR_OK;
     do {
         uint64_t n = nbytes - done < most ? nbytes - done : most;
-        status = done > 0 && atomic_load(&run->cancelled)
-                     ? hr__run_fail_cancelled(run, err)
-                     : hr__object_read_for(object, range->offset + done, n, &reading,
-                                           (uint8_t *)dst + done, err);
+        status = hr__object_read_for(object, range->offset + done, n, &reading,
+                                     (uint8_t *)dst + done, err);
         done += n;
-    } while (status == HR_OK && done < nbytes);
+    } while (status == HR_OK && done < nbytes && !atomic_load(&run->cancelled));
+    if ((status != HR_OK || done < nbytes) && atomic_load(&run->cancelled)) {
+        status = hr__run_fail_cancelled(run, err); /* which a store may have noticed */
+    }
     (void)hr__stages_lap(&run->stages, HR_STAGE_READ, start);
     atomic_fetch_add(&run->nreads, 1);
     atomic_fetch_add(&run->read_nbytes, nbytes);

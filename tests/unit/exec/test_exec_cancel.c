@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <unistd.h>
+
 #include <cmocka.h>
 
-#include <headrace/read.h>
+#include <headrace/read_context.h>
 
 #include "api/node.h"
 #include "exec/context.h"
@@ -24,6 +26,7 @@ typedef struct slow_store {
     hr_store base;
     sem_t begun, let_go;
     atomic_int nreads;
+    bool asks; /* whether the batch was cancelled, and waits for nothing else */
 } slow_store;
 
 typedef struct slow_object {
@@ -54,8 +57,6 @@ static hr_status slow_open(hr_store *self, const char *key,
 
 static hr_status slow_read(hr__object *object, uint64_t offset, uint64_t nbytes,
                            const hr_read_context *reading, void *dst, hr_error *err) {
-    (void)reading;
-    (void)err;
     slow_store *s = ((slow_object *)object)->store;
     if (object->nbytes != LENGTH) {
         memcpy(dst, meta + offset, nbytes);
@@ -63,6 +64,12 @@ static hr_status slow_read(hr__object *object, uint64_t offset, uint64_t nbytes,
     }
     atomic_fetch_add(&s->nreads, 1);
     (void)sem_post(&s->begun);
+    while (s->asks && !hr_read_context_is_cancelled(reading)) {
+        (void)usleep(1000);
+    }
+    if (s->asks) {
+        return hr__fail(err, HR_ERR_IO, "given up");
+    }
     (void)sem_wait(&s->let_go);
     memset(dst, 1, nbytes);
     return HR_OK;
@@ -161,6 +168,18 @@ static void a_cancelled_read_ends_with_its_piece_and_writes_no_more(void **state
     hr_batch_unref(b);
 }
 
+static void a_store_that_asks_ends_its_read(void **state) {
+    world *w = *state;
+    w->store->asks = true;
+    assert_int_equal(hr_read_context_is_cancelled(NULL), 0);
+    hr_batch *b = submit(w);
+    (void)sem_wait(&w->store->begun);
+    hr_batch_cancel(b);
+    assert_int_equal(hr_batch_wait(b, INT64_MAX, &w->err), HR_ERR_CANCELLED);
+    assert_int_equal(atomic_load(&w->store->nreads), 1);
+    hr_batch_unref(b);
+}
+
 /* A batch of very many chunks is dropped as a whole. */
 static void dropping_is_quick_and_names_every_request(void **state) {
     (void)state;
@@ -205,6 +224,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_long_read_goes_in_pieces),
         TEST(a_cancelled_read_ends_with_its_piece_and_writes_no_more),
+        TEST(a_store_that_asks_ends_its_read),
         cmocka_unit_test(dropping_is_quick_and_names_every_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
