@@ -15,6 +15,7 @@ enum {
     OPT_STRICT,
     OPT_JSON,
     OPT_THREADS,
+    OPT_IO,
     OPT_NO_COLOR,
     OPT_NVCOMP,
     OPT_MEASURE,
@@ -40,6 +41,7 @@ static const struct option long_options[] = {
     {"strict", no_argument, NULL, OPT_STRICT},
     {"json", no_argument, NULL, OPT_JSON},
     {"threads", required_argument, NULL, OPT_THREADS},
+    {"io", required_argument, NULL, OPT_IO},
     {"quiet", no_argument, NULL, 'q'},
     {"no-color", no_argument, NULL, OPT_NO_COLOR},
     {"help", no_argument, NULL, 'h'},
@@ -50,6 +52,7 @@ static const struct option long_options[] = {
 const char cli_general_options[] =
     "General options:\n"
     "  --threads N     worker threads (default: one per core)\n"
+    "  --io MODE       buffered (default), or direct: past the kernel's page cache\n"
     "  -q, --quiet     no progress bar and no warnings\n"
     "  --no-color      no colours, as when NO_COLOR is set\n"
     "  -h, --help      this text\n"
@@ -106,6 +109,14 @@ static int parse_device(const char *text, hr_device *device) {
     if (hr_device_parse(text, device, &err) != HR_OK) {
         return cli_report(&err);
     }
+    return CLI_OK;
+}
+
+static int parse_io(const char *text, hr_io_mode *io) {
+    if (strcmp(text, "direct") != 0 && strcmp(text, "buffered") != 0) {
+        return cli_usage_error("--io wants 'buffered' or 'direct', not '%s'", text);
+    }
+    *io = text[0] == 'd' ? HR_IO_DIRECT : HR_IO_BUFFERED;
     return CLI_OK;
 }
 
@@ -187,6 +198,8 @@ static int take_option(int option, cli_args *args) {
         break;
     case OPT_THREADS:
         return parse_count("--threads", optarg, MAX_THREADS, &args->nthreads);
+    case OPT_IO:
+        return parse_io(optarg, &args->io);
     case 'q':
         args->quiet = true;
         break;

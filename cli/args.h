@@ -26,6 +26,7 @@ typedef struct cli_args {
     bool mask_and_scale;
     hr_device device;
     const char *nvcomp; /* as of hr_context_options */
+    hr_io_mode io;
     uint32_t repeats;
     uint32_t nthreads; /* 0 = one per core */
     bool strict;

@@ -44,6 +44,8 @@ static void print_json(const cli_reader *reader, const hr_batch_stats *stats,
     json_object_object_add(object, "chunks", json_object_new_uint64(stats->nchunks));
     json_object_object_add(object, "missing",
                            json_object_new_uint64(stats->nchunks_missing));
+    json_object_object_add(object, "direct_nbytes",
+                           json_object_new_uint64(stats->direct_nbytes));
     json_object_object_add(object, "nvcomp_chunks",
                            json_object_new_uint64(stats->ndecoded_nvcomp));
     json_object_object_add(object, "slabs", json_object_new_uint64(stats->nslabs));
@@ -57,15 +59,19 @@ static void print_json(const cli_reader *reader, const hr_batch_stats *stats,
 
 static void print_text(const cli_reader *reader, const hr_batch_stats *stats,
                        const hr_stage_times *times, double median, double best,
-                       uint32_t repeats) {
+                       const cli_args *args) {
     char size[24];
     double nbytes = (double)reader->read_nbytes;
     printf("time     %.3f ms (median of %" PRIu32 "; best %.3f ms)\n", median * 1e3,
-           repeats, best * 1e3);
+           args->repeats, best * 1e3);
     printf("speed    %.2f GB/s\n", nbytes / median * 1e-9);
     printf("output   %s\n", cli_nbytes_text(reader->read_nbytes, size));
     printf("encoded  %s in %" PRIu64 " reads\n",
            cli_nbytes_text(stats->read_nbytes, size), stats->nreads);
+    if (stats->direct_nbytes > 0 || args->io == HR_IO_DIRECT) {
+        printf("direct   %s of them past the page cache\n",
+               cli_nbytes_text(stats->direct_nbytes, size));
+    }
     if (stats->nslabs > 0) {
         printf("copied   %s in %" PRIu64 " slabs, %.1f ms waited for their memory\n",
                cli_nbytes_text(stats->copied_nbytes, size), stats->nslabs,
@@ -104,7 +110,7 @@ static int run(cli *c) {
         if (c->args.json) {
             print_json(&reader, &stats, &times, median, seconds[0]);
         } else {
-            print_text(&reader, &stats, &times, median, seconds[0], n);
+            print_text(&reader, &stats, &times, median, seconds[0], &c->args);
         }
     }
     free(seconds);

@@ -5,6 +5,7 @@
 static int create_context(cli *c) {
     hr_context_options options = HR_CONTEXT_OPTIONS_INIT;
     options.nthreads = c->args.nthreads;
+    options.io = c->args.io;
     options.nvcomp = c->args.nvcomp;
     options.log = c->args.log_off ? NULL : cli_log;
     options.log_level = c->args.quiet ? HR_LOG_ERROR : c->args.log_level;

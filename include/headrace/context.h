@@ -34,6 +34,21 @@ typedef enum hr_log_level {
 /* One finished line without newline; borrowed for the call. Called from any thread. */
 typedef void (*hr_log_fn)(void *user, hr_log_level level, const char *line);
 
+/* How files of directories are read. */
+typedef enum hr_io_mode {
+    HR_IO_BUFFERED = 0, /* through the kernel's page cache, where the bytes stay for the
+                           next read */
+    HR_IO_DIRECT = 1    /* past it (O_DIRECT), unless at least half of what is to be read
+                           is there already; metadata stay in it. Faster for files that
+                           are read once or are more than memory holds; a second read is
+                           as slow as the first. Where the file system or the kernel
+                           (before Linux 6.5) refuses, files are read through the cache
+                           and a warning goes to the log; hr_batch_stats counts what was
+                           read directly. Where the kernel does not tell what is cached
+                           (since 6.14 it tells only who may write the file) nothing
+                           counts as cached. Up to 4 MiB of host memory per thread */
+} hr_io_mode;
+
 typedef struct hr_context_options {
     uint32_t struct_size;
     uint32_t nthreads;             /* at most 1024; 0 = one per available core */
@@ -53,6 +68,7 @@ typedef struct hr_context_options {
                            without such a library */
     uint64_t chunk_cache_nbytes;   /* decoded chunks kept between calls; 0 = none */
     uint64_t encoded_cache_nbytes; /* the same for chunks as they are stored; 0 = none */
+    hr_io_mode io;
 } hr_context_options;
 
 #define HR_CONTEXT_OPTIONS_INIT                                                          \

@@ -204,6 +204,8 @@ typedef struct hr_batch_stats {
     uint64_t ndecoded_nvcomp; /* of ndecoded_device, those with streams for nvCOMP */
     uint64_t nkept_encoded;   /* chunks whose encoded bytes the context had kept, … */
     uint64_t nkept_decoded;   /* … and those that it had decoded */
+    uint64_t direct_nbytes;   /* of read_nbytes, past the page cache (HR_IO_DIRECT); those
+                                 of an object count once it is closed */
 } hr_batch_stats;
 
 #define HR_BATCH_STATS_INIT ((hr_batch_stats){.struct_size = sizeof(hr_batch_stats)})

@@ -36,8 +36,9 @@ static PyObject *context_new(PyObject *module, PyObject *args) {
     unsigned int nthreads;
     unsigned long long scratch, device_scratch, index_cache, metadata_max, chunks,
         encoded_chunks;
-    if (!PyArg_ParseTuple(args, "IKKKKKK", &nthreads, &scratch, &device_scratch,
-                          &index_cache, &metadata_max, &chunks, &encoded_chunks)) {
+    int io;
+    if (!PyArg_ParseTuple(args, "IKKKKKKi", &nthreads, &scratch, &device_scratch,
+                          &index_cache, &metadata_max, &chunks, &encoded_chunks, &io)) {
         return NULL;
     }
     o.nthreads = nthreads;
@@ -47,6 +48,7 @@ static PyObject *context_new(PyObject *module, PyObject *args) {
     o.metadata_max_nbytes = metadata_max;
     o.chunk_cache_nbytes = chunks;
     o.encoded_cache_nbytes = encoded_chunks;
+    o.io = (hr_io_mode)io;
     hr_error err = HR_ERROR_INIT;
     hr_context *context = NULL;
     if (hr_context_create(&o, &context, &err) != HR_OK) {

@@ -50,6 +50,9 @@ static hr_status read_options(const hr_context_options *options, hr_context_opti
         return hr__fail(err, HR_ERR_ARGUMENT, "nthreads is %u, at most %d", o->nthreads,
                         MAX_THREADS);
     }
+    if (o->io != HR_IO_BUFFERED && o->io != HR_IO_DIRECT) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "io is %d, no hr_io_mode", (int)o->io);
+    }
     return HR_OK;
 }
 
@@ -106,6 +109,7 @@ hr_status hr_context_create(const hr_context_options *options, hr_context **out,
     c->allocator = allocator;
     hr__recycler_init(&c->records, &c->allocator);
     c->log = (hr__log){.fn = o.log, .user = o.log_user, .level = o.log_level};
+    c->io = o.io;
     c->nthreads = o.nthreads == 0 ? available_cores() : o.nthreads;
     c->metadata_max_nbytes = or_default(o.metadata_max_nbytes, DEFAULT_METADATA_MAX);
     hr__ring_set_init(&c->rings, &c->allocator,

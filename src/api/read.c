@@ -208,6 +208,7 @@ hr_status hr_batch_get_stats(hr_batch *batch, hr_batch_stats *stats, hr_error *e
     known.ndecoded_nvcomp = atomic_load(&run->ndecoded_nvcomp);
     known.nkept_encoded = atomic_load(&run->nkept_encoded);
     known.nkept_decoded = atomic_load(&run->nkept_decoded);
+    known.direct_nbytes = atomic_load(&run->direct_nbytes);
     known.nslabs = atomic_load(&run->nslabs);
     known.read_ns = atomic_load(&run->stages.ns[HR_STAGE_READ]);
     known.wait_ns = atomic_load(&run->wait_ns);

@@ -21,9 +21,9 @@ hr_status hr_store_open_directory(hr_context *context, const char *path, hr_stor
         return hr__fail(err, HR_ERR_ARGUMENT, "context, path or out is NULL");
     }
     hr_store *store = NULL;
-    return adopt(
-        hr__store_open_directory(context, &context->records.allocator, path, &store, err),
-        &store, out);
+    return adopt(hr__store_open_directory(context, &context->records.allocator, path,
+                                          context->io, &context->log, &store, err),
+                 &store, out);
 }
 
 hr_status hr_store_create_memory(hr_context *context, hr_store **out, hr_error *err) {

@@ -19,6 +19,7 @@ struct hr_context {
     hr_allocator allocator;
     hr__recycler records; /* of that allocator, for what each chunk or object needs */
     hr__log log;
+    hr_io_mode io;
     uint32_t nthreads;
     uint64_t scratch_nbytes;
     uint64_t metadata_max_nbytes;

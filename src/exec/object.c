@@ -163,8 +163,13 @@ static uint64_t resolve_all(walker *k, const hr__object_plan *plan, const hr__so
     return n;
 }
 
+static void close_object(hr__run *run, hr__object *object) {
+    atomic_fetch_add(&run->direct_nbytes, atomic_load(&object->direct_nbytes));
+    hr__object_close(object);
+}
+
 void hr__opened_free(hr__run *run, hr__opened *o) {
-    hr__object_close(o->object);
+    close_object(run, o->object);
     hr__free(&run->context->records.allocator, o, o->nbytes);
 }
 
@@ -210,7 +215,7 @@ static void run_levels(hr__run *run, hr__worker *w, const hr__object_plan *plan,
         (void)hr__fail_memory(&err, plan->nchunks * sizeof(hr__range));
         hr__error_add_place(&err, source->url, key, 0);
         fail_object(run, plan, &err);
-        hr__object_close(object);
+        close_object(run, object);
         return;
     }
     walker k = {.run = run,
@@ -251,7 +256,7 @@ static void run_single(hr__run *run, hr__worker *w, const hr__object_plan *plan,
     chunk->nbytes = object->nbytes;
     hr__range range = {.nbytes = object->nbytes, .chunks = chunk};
     hr__run_range(run, w, plan, object, &range);
-    hr__object_close(object);
+    close_object(run, object);
 }
 
 /* A TIFF: the file was there when the array was opened, and absent blocks are told by its

@@ -89,6 +89,7 @@ typedef struct hr__run {
     hr__vec failed;               /* chunks that shall get the fill value, as pointers */
 
     atomic_uint_fast64_t ndone; /* chunks that the host has done with */
+    atomic_uint_fast64_t direct_nbytes;
     atomic_uint_fast64_t nmissing, nreads, read_nbytes, decoded_nbytes, copied_nbytes;
     atomic_uint_fast64_t ndecoded_cpu, ndecoded_device, ndecoded_nvcomp;
     atomic_uint_fast64_t nkept_encoded, nkept_decoded;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/hash.h"
+#include "store/direct.h"
 #include "store/store.h"
 
 #define GAP_NBYTES 4096 /* a page more is cheaper than another call */
@@ -23,12 +24,15 @@ typedef struct directory {
     hr_store base;
     char *url;
     int fd;
+    hr__direct direct;
 } directory;
 
 typedef struct file {
     hr__object base;
     const hr_allocator *allocator;
     int fd;
+    int direct_fd; /* -1: not read past the page cache */
+    hr__direct *direct;
 } file;
 
 static hr_status fail_io(hr_error *err, int os_errno, const char *what) {
@@ -99,9 +103,8 @@ static hr_status check_file(int fd, struct stat *st, hr_error *err) {
 static hr_status directory_open(hr_store *self, const char *key,
                                 const hr_read_context *reading, hr__object **out,
                                 hr_error *err) {
-    (void)reading;
     /* O_NONBLOCK: the open of a FIFO shall not wait for a writer */
-    const directory *d = (directory *)self;
+    directory *d = (directory *)self;
     int fd = open_retrying(d->fd, key, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         return fail_open(d, errno, "cannot open the file", err);
@@ -121,7 +124,12 @@ static hr_status directory_open(hr_store *self, const char *key,
                          .piece_nbytes = PIECE_NBYTES,
                          .version = version_of(&st)},
                 .allocator = self->allocator,
-                .fd = fd};
+                .fd = fd,
+                .direct_fd = -1,
+                .direct = &d->direct};
+    if (reading != NULL) { /* documents shall stay in the cache */
+        f->direct_fd = hr__direct_open(&d->direct, d->fd, key, &st);
+    }
     *out = &f->base;
     return HR_OK;
 
@@ -144,7 +152,12 @@ static hr_status directory_read(hr__object *object, uint64_t offset, uint64_t nb
                                 hr_error *err) {
     (void)reading;
     file *f = (file *)object;
-    for (uint64_t done = 0; done < nbytes;) {
+    uint64_t done = 0;
+    if (f->direct_fd >= 0 && !hr__direct_is_cached(f->fd, offset, nbytes)) {
+        done = hr__direct_read(f->direct, f->direct_fd, offset, nbytes, dst);
+        (void)atomic_fetch_add(&object->direct_nbytes, done);
+    }
+    while (done < nbytes) {
         size_t want = nbytes - done < READ_MAX_NBYTES ? nbytes - done : READ_MAX_NBYTES;
         ssize_t n = pread(f->fd, (uint8_t *)dst + done, want, (off_t)(offset + done));
         if (n < 0 && errno != EINTR) {
@@ -161,6 +174,9 @@ static hr_status directory_read(hr__object *object, uint64_t offset, uint64_t nb
 static void directory_close(hr__object *object) {
     file *f = (file *)object;
     (void)close(f->fd);
+    if (f->direct_fd >= 0) {
+        (void)close(f->direct_fd);
+    }
     hr__free(f->allocator, f, sizeof *f);
 }
 
@@ -250,6 +266,7 @@ static hr_status directory_list(hr_store *self, const char *prefix,
 static void directory_destroy(hr_store *self) {
     directory *d = (directory *)self;
     (void)close(d->fd);
+    hr__direct_free(&d->direct);
     hr__free(self->allocator, d->url, strlen(d->url) + 1);
     hr__free(self->allocator, d, sizeof *d);
 }
@@ -277,7 +294,8 @@ static char *make_url(const hr_allocator *a, const char *path) {
 }
 
 hr_status hr__store_open_directory(hr_context *context, const hr_allocator *a,
-                                   const char *path, hr_store **out, hr_error *err) {
+                                   const char *path, hr_io_mode io, const hr__log *log,
+                                   hr_store **out, hr_error *err) {
     directory *d = hr__alloc(a, sizeof *d);
     if (d == NULL) {
         return hr__fail_memory(err, sizeof *d);
@@ -302,6 +320,9 @@ hr_status hr__store_open_directory(hr_context *context, const hr_allocator *a,
                               .gap_nbytes = GAP_NBYTES},
                      .url = url,
                      .fd = fd};
+    if (io == HR_IO_DIRECT) {
+        hr__direct_init(&d->direct, a, log, url);
+    }
     *out = &d->base;
     return HR_OK;
 

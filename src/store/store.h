@@ -12,6 +12,7 @@
 
 #include "core/alloc.h"
 #include "core/error.h"
+#include "core/log.h"
 
 #define HR__KEY_MAX 4095 /* bytes of a key */
 
@@ -22,6 +23,7 @@ typedef struct hr__object {
     uint64_t version;      /* another value when the bytes may be others; 0 = not known */
     uint64_t piece_nbytes; /* longer reads may be done in pieces of this, so that they can
                               be stopped; 0: better not */
+    _Atomic uint64_t direct_nbytes; /* of what was read, past the page cache */
 } hr__object;
 
 typedef struct hr__list_sink {
@@ -61,8 +63,10 @@ struct hr_store {
     uint64_t gap_nbytes; /* reads closer than this are worth merging */
 };
 
+/* `log` is borrowed as long as the store is. */
 hr_status hr__store_open_directory(hr_context *context, const hr_allocator *a,
-                                   const char *path, hr_store **out, hr_error *err);
+                                   const char *path, hr_io_mode io, const hr__log *log,
+                                   hr_store **out, hr_error *err);
 hr_status hr__store_create_memory(hr_context *context, const hr_allocator *a,
                                   hr_store **out, hr_error *err);
 /* On failure functions->user stays the caller's. */

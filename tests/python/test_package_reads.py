@@ -369,7 +369,8 @@ def test_settings(folder, a):
     with pytest.raises(hr.ArgumentError):
         hr.config(device="tpu")
     for wrong in ({"nthreads": -1}, {"nthreads": 1.5}, {"scratch_nbytes": 1 << 70},
-                  {"strict": "no"}, {"allocator": "malloc"}, {"allocator": 5}):
+                  {"strict": "no"}, {"allocator": "malloc"}, {"allocator": 5}, {"io": "mmap"},
+                  {"io": None}):
         with pytest.raises(hr.ArgumentError):
             hr.config(**wrong)
     with pytest.raises(AttributeError, match="config.set"):
@@ -377,6 +378,11 @@ def test_settings(folder, a):
     with hr.config(nthreads=1, scratch_nbytes=1 << 20):
         few = hr.open(folder / "a.zarr")
     assert few[...].tolist() == DATA.tolist()
+    with hr.config(io="direct"):
+        past = hr.open(folder / "a.zarr")
+    future = past.read(...)
+    assert future.result().tolist() == DATA.tolist()
+    assert future.stats()["direct_nbytes"] <= future.stats()["read_nbytes"]
     with hr.config(device="cpu"):
         assert hr.open(folder / "a.zarr", "auto").device in ("cpu", "cuda:0")
     assert hr.codecs()["zstd"]["cpu"] and hr.device_info("cpu")["name"] == "cpu"

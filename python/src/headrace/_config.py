@@ -15,6 +15,7 @@ from ._errors import ArgumentError
 CPU, CUDA, SIMT = 1, 2, 3  # the library's numbers
 HOST = (CPU, 0)
 ALLOCATORS = ("cupy", "torch", "rmm")
+IO_MODES = ("buffered", "direct")  # in the order of the library's numbers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,12 +33,13 @@ class Settings:
     metadata_max_nbytes: int = 0
     chunk_cache_nbytes: int = 0
     encoded_cache_nbytes: int = 0
+    io: str = "buffered"
 
     @property
     def budgets(self) -> tuple[int, ...]:
         return (self.nthreads, self.scratch_nbytes, self.device_scratch_nbytes,
                 self.index_cache_nbytes, self.metadata_max_nbytes,
-                self.chunk_cache_nbytes, self.encoded_cache_nbytes)
+                self.chunk_cache_nbytes, self.encoded_cache_nbytes, IO_MODES.index(self.io))
 
 
 def _from_environment() -> Settings:
@@ -80,7 +82,9 @@ class Config:
     device_scratch_nbytes, index_cache_nbytes, metadata_max_nbytes: budgets of what is
     opened from then on; 0 = the library's default. chunk_cache_nbytes, encoded_cache_nbytes:
     as much of decoded chunks, and of chunks as they are stored, is kept in host memory
-    between calls; 0 = none. See `caches`.
+    between calls; 0 = none. See `caches`. io: how files are read from then on: "buffered"
+    through the kernel's page cache, "direct" past it where they are not in it: faster for
+    files that are read once.
 
     HEADRACE_DEVICE, HEADRACE_STRICT and HEADRACE_THREADS set the defaults.
     """
@@ -125,6 +129,8 @@ def _check(changes: dict[str, Any]) -> None:
             raise ArgumentError(f"{name} is True or False, not {value!r}")
         if known[name] == "int" and (type(value) is not int or not 0 <= value < 1 << 63):
             raise ArgumentError(f"{name} is a number from 0 on, not {value!r}")
+    if changes.get("io", "direct") not in IO_MODES:
+        raise ArgumentError(f"io is {' or '.join(IO_MODES)}, not {changes['io']!r}")
     if "device" in changes:
         parse_device(changes["device"])
     allocator = changes.get("allocator")

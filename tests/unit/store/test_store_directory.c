@@ -44,7 +44,8 @@ static int set_up(void **state) {
     if (mkdtemp(name) == NULL || realpath(name, root) == NULL) {
         return -1;
     }
-    return hr__store_open_directory(NULL, &hr__malloc_allocator, root, &store, NULL);
+    return hr__store_open_directory(NULL, &hr__malloc_allocator, root, HR_IO_BUFFERED,
+                                    NULL, &store, NULL);
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *f) {
@@ -339,9 +340,9 @@ static void the_store_keeps_its_directory(void **state) {
     assert_non_null(getcwd(cwd, sizeof cwd));
     assert_int_equal(chdir(root), 0);
     hr_store *relative = NULL;
-    assert_int_equal(
-        hr__store_open_directory(NULL, &hr__malloc_allocator, ".", &relative, NULL),
-        HR_OK);
+    assert_int_equal(hr__store_open_directory(NULL, &hr__malloc_allocator, ".",
+                                              HR_IO_BUFFERED, NULL, &relative, NULL),
+                     HR_OK);
     assert_int_equal(chdir("/"), 0);
     hr__object *o = NULL;
     assert_int_equal(hr__store_open(relative, "f", &o, NULL), HR_OK);
@@ -361,16 +362,17 @@ static void a_directory_must_exist(void **state) {
     hr_store *none = NULL;
     hr_error err = HR_ERROR_INIT;
     assert_int_equal(hr__store_open_directory(NULL, &hr__malloc_allocator,
-                                              path_of("absent"), &none, &err),
+                                              path_of("absent"), HR_IO_BUFFERED, NULL,
+                                              &none, &err),
                      HR_ERR_NOT_FOUND);
     assert_non_null(strstr(err.url, "/absent"));
-    assert_int_equal(
-        hr__store_open_directory(NULL, &hr__malloc_allocator, path_of("f"), &none, &err),
-        HR_ERR_IO);
+    assert_int_equal(hr__store_open_directory(NULL, &hr__malloc_allocator, path_of("f"),
+                                              HR_IO_BUFFERED, NULL, &none, &err),
+                     HR_ERR_IO);
     assert_int_equal(err.os_errno, ENOTDIR);
-    assert_int_equal(
-        hr__store_open_directory(NULL, &hr__malloc_allocator, "", &none, &err),
-        HR_ERR_NOT_FOUND);
+    assert_int_equal(hr__store_open_directory(NULL, &hr__malloc_allocator, "",
+                                              HR_IO_BUFFERED, NULL, &none, &err),
+                     HR_ERR_NOT_FOUND);
     assert_null(none);
 }
 
