@@ -175,6 +175,25 @@ def test_an_overview_is_as_rioxarray_opens_it():
         xr.open_datatree(path, engine=Backend)
 
 
+def test_overviews_beside_the_file_are_levels(folder):
+    array = np.arange(3 * 70 * 90, dtype="u2").reshape(3, 70, 90)
+    path = make(folder / "x.tif", array, nodata=9, crs="EPSG:2193", compress="lzw",
+                transform=rasterio.Affine(2, 0, 10, 0, -2, 20))
+    with rasterio.Env(TIFF_USE_OVR=True), rasterio.open(path, "r+") as file:
+        file.build_overviews([2, 4])
+    assert (folder / "x.tif.ovr").exists()
+    assert hr.open(path).attrs["levels"] == [[70, 90], [35, 45], [18, 23]]
+    for level in (1, 2):
+        got = ours(f"{path}#level={level}")
+        want = theirs(path, open_kwargs={"overview_level": level - 1})
+        xr.testing.assert_identical(got, want)
+        same_attributes(got.band_data.attrs, want.band_data.attrs)
+    with pytest.raises(hr.NotFoundError, match="no level 3: the image has 2 overviews"):
+        ours(f"{path}#level=3")
+    (folder / "x.tif.ovr").write_bytes(b"something else")
+    assert "levels" not in hr.open(path).attrs
+
+
 ROTATED = rasterio.Affine(0.5, 0.25, 100, -0.25, -0.5, 200)
 
 

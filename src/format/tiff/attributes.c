@@ -120,13 +120,13 @@ static hr_status add_uint(hr__tiff_file *file, const hr__tiff_ifd *ifd, hr__tiff
 }
 
 /* Sizes of an image with overviews, itself the first, as "#level=" counts them. */
-static hr_status add_levels(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                            const hr__tiff_layout *layout, json_object *attributes,
-                            hr_error *err) {
+static hr_status add_levels(const hr__tiff_image *image, const hr__tiff_layout *layout,
+                            json_object *attributes, hr_error *err) {
     uint64_t sizes[1 + HR__TIFF_MAX_LEVELS][2] = {
         {(uint64_t)layout->height, (uint64_t)layout->width}};
     size_t n = 0;
-    if (ifd->at == file->first_ifd) {
+    hr__tiff_file *file = image->file;
+    if (image->ifd.at == file->first_ifd) {
         HR__TRY(hr__tiff_levels(file, sizes + 1, &n, err));
     }
     json_object *list = n > 0 ? json_object_new_array() : NULL;
@@ -148,15 +148,15 @@ static hr_status leave_out(hr_status status) {
 }
 
 /* Where the base lies, cut into as many pixels as this image has. */
-static hr_status add_place(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                           const hr__tiff_ifd *base, const hr__tiff_layout *layout,
-                           json_object *attributes, hr_error *err) {
+static hr_status add_place(const hr__tiff_image *base, bool is_overview,
+                           const hr__tiff_layout *layout, json_object *attributes,
+                           hr_error *err) {
     uint64_t width, height;
-    HR__TRY(hr__tiff_uint(file, base, HR__TIFF_WIDTH, 0, &width, err));
-    HR__TRY(hr__tiff_uint(file, base, HR__TIFF_LENGTH, 0, &height, err));
+    HR__TRY(hr__tiff_uint(base->file, &base->ifd, HR__TIFF_WIDTH, 0, &width, err));
+    HR__TRY(hr__tiff_uint(base->file, &base->ifd, HR__TIFF_LENGTH, 0, &height, err));
     const double pixel[2] = {(double)width / (double)layout->width,
                              (double)height / (double)layout->height};
-    return hr__tiff_geo(file, base, pixel, base->at != ifd->at, attributes, err);
+    return hr__tiff_geo(base->file, &base->ifd, pixel, is_overview, attributes, err);
 }
 
 typedef hr_status add_tag(hr__tiff_file *file, const hr__tiff_ifd *ifd, hr__tiff_tag tag,
@@ -184,41 +184,43 @@ static const struct {
     {"max_sample_value", HR__TIFF_MAX_SAMPLE_VALUE, add_uint, false},
 };
 
-static hr_status fill(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                      const hr__tiff_ifd *base, const hr__tiff_layout *layout,
-                      json_object *attributes, hr_error *err) {
+static hr_status fill(const hr__tiff_image *image, const hr__tiff_image *base,
+                      const hr__tiff_layout *layout, json_object *attributes,
+                      hr_error *err) {
     uint64_t orientation = 1;
+    bool is_overview = base->file != image->file || base->ifd.at != image->ifd.at;
     bool is_rgb = layout->compression == HR__TIFF_JPEG && /* its chroma is undone */
                   layout->photometric == HR__TIFF_YCBCR;
     add_photometric(attributes, is_rgb ? RGB : layout->photometric);
-    HR__TRY(
-        leave_out(hr__tiff_uint(file, ifd, HR__TIFF_ORIENTATION, 1, &orientation, err)));
+    HR__TRY(leave_out(hr__tiff_uint(image->file, &image->ifd, HR__TIFF_ORIENTATION, 1,
+                                    &orientation, err)));
     if (orientation != 1) {
         json_object_object_add(attributes, "orientation",
                                json_object_new_int64((int64_t)orientation));
     }
     for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++) {
-        HR__TRY(leave_out(shown[i].add(file, shown[i].is_own ? ifd : base, shown[i].tag,
-                                       shown[i].name, attributes, err)));
+        const hr__tiff_image *of = shown[i].is_own ? image : base;
+        HR__TRY(leave_out(shown[i].add(of->file, &of->ifd, shown[i].tag, shown[i].name,
+                                       attributes, err)));
     }
-    HR__TRY(leave_out(add_levels(file, ifd, layout, attributes, err)));
-    HR__TRY(leave_out(hr__tiff_gdal(file, base, layout->nsamples, attributes, err)));
-    return leave_out(add_place(file, ifd, base, layout, attributes, err));
+    HR__TRY(leave_out(add_levels(image, layout, attributes, err)));
+    HR__TRY(leave_out(
+        hr__tiff_gdal(base->file, &base->ifd, layout->nsamples, attributes, err)));
+    return leave_out(add_place(base, is_overview, layout, attributes, err));
 }
 
-hr_status hr__tiff_attributes(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                              const hr__tiff_ifd *base, const hr__tiff_layout *layout,
-                              json_object *nodata, hr__tiff_node *node, hr_error *err) {
+hr_status hr__tiff_attributes(const hr__tiff_image *image, const hr__tiff_image *base,
+                              const hr__tiff_layout *layout, json_object *nodata,
+                              hr__tiff_node *node, hr_error *err) {
     json_object *attributes = json_object_new_object();
-    hr_status status = attributes == NULL
-                           ? hr__fail_memory(err, 0)
-                           : fill(file, ifd, base, layout, attributes, err);
+    hr_status status = attributes == NULL ? hr__fail_memory(err, 0)
+                                          : fill(image, base, layout, attributes, err);
     if (status == HR_OK && nodata != NULL) {
         json_object_object_add(attributes, "_FillValue", json_object_get(nodata));
     }
     if (status == HR_OK) {
         node->attributes_json = hr__arena_strdup(
-            file->arena,
+            image->file->arena,
             json_object_to_json_string_ext(
                 attributes, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
         status = node->attributes_json == NULL ? hr__fail_memory(err, 0) : HR_OK;

@@ -1,7 +1,5 @@
 /* Image file directories. SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/checked.h"
 #include "format/tiff/internal.h"
@@ -106,120 +104,21 @@ static hr_status walk_next(walk *w, uint64_t next, hr_error *err) {
     return HR_OK;
 }
 
-hr_status hr__tiff_ifd_each(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                            hr_status (*page)(void *user, const hr__tiff_ifd *ifd,
-                                              hr_error *err),
-                            void *user, hr_error *err) {
+hr_status hr__tiff_ifd_each(hr__tiff_file *file, const hr__tiff_ifd *ifd, uint64_t most,
+                            hr__tiff_visit *visit, void *user, hr_error *err) {
     walk w = {.at = ifd->at, .mark = ifd->at, .limit = 1};
     hr__tiff_ifd other;
     HR__TRY(walk_next(&w, ifd->next, err));
-    while (w.at != 0) {
+    while (w.at != 0 && w.nsteps <= most) {
         HR__TRY(hr__tiff_ifd_read(file, w.at, &other, err));
-        HR__TRY(page(user, &other, err));
+        HR__TRY(visit(user, &other, err));
         HR__TRY(walk_next(&w, other.next, err));
     }
     return HR_OK;
 }
 
-/* --- overviews --- */
-
-typedef struct level {
-    hr__tiff_ifd ifd;
-    uint64_t width, height, npixels;
-} level;
-
-hr_status hr__tiff_ifd_kind(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                            bool *is_overview, bool *is_mask, hr_error *err) {
-    uint64_t type, old;
-    HR__TRY(hr__tiff_uint(file, ifd, HR__TIFF_NEW_SUBFILE_TYPE, 0, &type, err));
-    HR__TRY(hr__tiff_uint(file, ifd, HR__TIFF_SUBFILE_TYPE, 1, &old, err));
-    *is_mask = (type & 4) != 0;
-    *is_overview = !*is_mask && ((type & 1) != 0 || old == 2);
-    return HR_OK;
-}
-
-static hr_status add_level(hr__tiff_file *file, uint64_t at, level *levels, size_t *n,
-                           hr__tiff_ifd *ifd, hr_error *err) {
-    bool is_reduced, is_mask;
-    level l = {.npixels = UINT64_MAX};
-    HR__TRY(hr__tiff_ifd_read(file, at, ifd, err));
-    HR__TRY(hr__tiff_ifd_kind(file, ifd, &is_reduced, &is_mask, err));
-    HR__TRY(hr__tiff_uint(file, ifd, HR__TIFF_WIDTH, 0, &l.width, err));
-    HR__TRY(hr__tiff_uint(file, ifd, HR__TIFF_LENGTH, 0, &l.height, err));
-    (void)hr__mul_u64(l.width, l.height, &l.npixels);
-    l.ifd = *ifd;
-    if (is_reduced && *n < HR__TIFF_MAX_LEVELS) {
-        levels[(*n)++] = l;
-    }
-    return HR_OK;
-}
-
-/* Larger ones first; of one size, as they stand in the file. */
-static void sort_levels(level *levels, size_t n) {
-    for (size_t i = 1; i < n; i++) {
-        level moved = levels[i];
-        size_t k = i;
-        for (; k > 0 && levels[k - 1].npixels < moved.npixels; k--) {
-            levels[k] = levels[k - 1];
-        }
-        levels[k] = moved;
-    }
-}
-
-/* Overviews of the first image, *ifd: reduced ones among the next `max_steps` of the main
- * chain, and its SubIFDs. `levels` has room for HR__TIFF_MAX_LEVELS. */
-static hr_status find_levels(hr__tiff_file *file, uint64_t max_steps, hr__tiff_ifd *ifd,
-                             level *levels, size_t *n, hr_error *err) {
-    walk w = walk_start(file);
-    hr__tiff_ifd other;
-    uint64_t *sub;
-    uint64_t nsub;
-    *n = 0;
-    HR__TRY(hr__tiff_ifd_read(file, w.at, ifd, err));
-    HR__TRY(walk_next(&w, ifd->next, err));
-    while (w.at != 0 && w.nsteps <= max_steps) {
-        HR__TRY(add_level(file, w.at, levels, n, &other, err));
-        HR__TRY(walk_next(&w, other.next, err));
-    }
-    HR__TRY(hr__tiff_uints(file, ifd, HR__TIFF_SUB_IFDS, HR__TIFF_MAX_LEVELS, &sub, &nsub,
-                           err));
-    for (uint64_t i = 0; i < nsub; i++) {
-        HR__TRY(add_level(file, sub[i], levels, n, &other, err));
-    }
-    sort_levels(levels, *n);
-    return HR_OK;
-}
-
-static hr_status find_level(hr__tiff_file *file, uint64_t number, hr__tiff_ifd *ifd,
+hr_status hr__tiff_ifd_find(hr__tiff_file *file, uint64_t number, hr__tiff_ifd *ifd,
                             hr_error *err) {
-    level levels[HR__TIFF_MAX_LEVELS];
-    size_t n;
-    if (number == 0) {
-        return hr__tiff_ifd_read(file, file->first_ifd, ifd, err);
-    }
-    HR__TRY(find_levels(file, UINT64_MAX, ifd, levels, &n, err));
-    if (number > n) {
-        return hr__fail(err, HR_ERR_NOT_FOUND,
-                        "no level %" PRIu64 ": the image has %zu overviews", number, n);
-    }
-    *ifd = levels[number - 1].ifd;
-    return HR_OK;
-}
-
-hr_status hr__tiff_levels(hr__tiff_file *file, uint64_t (*shapes)[2], size_t *n,
-                          hr_error *err) {
-    level levels[HR__TIFF_MAX_LEVELS];
-    hr__tiff_ifd first;
-    HR__TRY(find_levels(file, HR__TIFF_MAX_LEVELS, &first, levels, n, err));
-    for (size_t i = 0; i < *n; i++) {
-        shapes[i][0] = levels[i].height;
-        shapes[i][1] = levels[i].width;
-    }
-    return HR_OK;
-}
-
-static hr_status find_ifd(hr__tiff_file *file, uint64_t number, hr__tiff_ifd *ifd,
-                          hr_error *err) {
     walk w = walk_start(file);
     while (w.at != 0 && w.nsteps < number) {
         uint64_t n, next;
@@ -233,27 +132,12 @@ static hr_status find_ifd(hr__tiff_file *file, uint64_t number, hr__tiff_ifd *if
                     "no IFD %" PRIu64 ": the chain has %" PRIu64, number, w.nsteps);
 }
 
-static bool read_number(const char *text, uint64_t *number) {
-    char *end;
-    size_t digits = strspn(text, "0123456789");
-    *number = strtoull(text, &end, 10);
-    return digits > 0 && digits < 19 && text[digits] == '\0';
-}
-
-hr_status hr__tiff_ifd_find(hr__tiff_file *file, const char *fragment, hr__tiff_ifd *ifd,
-                            hr__tiff_ifd *base, hr_error *err) {
-    uint64_t number = 0;
-    if (fragment == NULL ||
-        (strncmp(fragment, "ifd=", 4) == 0 && read_number(fragment + 4, &number))) {
-        HR__TRY(find_ifd(file, number, ifd, err));
-        *base = *ifd;
-        return HR_OK;
-    }
-    if (strncmp(fragment, "level=", 6) == 0 && read_number(fragment + 6, &number)) {
-        HR__TRY(find_level(file, number, ifd, err));
-        return hr__tiff_ifd_read(file, file->first_ifd, base, err);
-    }
-    return hr__fail(err, HR_ERR_ARGUMENT,
-                    "fragment \"%.60s\" is none of ifd=NUMBER, level=NUMBER, stack",
-                    fragment);
+hr_status hr__tiff_ifd_kind(hr__tiff_file *file, const hr__tiff_ifd *ifd,
+                            bool *is_overview, bool *is_mask, hr_error *err) {
+    uint64_t type, old;
+    HR__TRY(hr__tiff_uint(file, ifd, HR__TIFF_NEW_SUBFILE_TYPE, 0, &type, err));
+    HR__TRY(hr__tiff_uint(file, ifd, HR__TIFF_SUBFILE_TYPE, 1, &old, err));
+    *is_mask = (type & 4) != 0;
+    *is_overview = !*is_mask && ((type & 1) != 0 || old == 2);
+    return HR_OK;
 }

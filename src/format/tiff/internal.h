@@ -14,7 +14,8 @@ typedef struct hr__tiff_file {
     uint64_t first_ifd;
     uint8_t *window; /* the bytes read last */
     uint64_t window_at, window_nbytes;
-    uint64_t ifds_nbytes; /* of all directories read */
+    uint64_t ifds_nbytes;         /* of all directories read */
+    struct hr__tiff_file *beside; /* with overviews; NULL: there is none */
 } hr__tiff_file;
 
 hr_status hr__tiff_file_open(const hr__byte_source *source, uint64_t max_nbytes,
@@ -44,19 +45,29 @@ hr_status hr__tiff_ifd_read(hr__tiff_file *file, uint64_t at, hr__tiff_ifd *ifd,
 /* Is it an overview? Is it a mask? */
 hr_status hr__tiff_ifd_kind(hr__tiff_file *file, const hr__tiff_ifd *ifd,
                             bool *is_overview, bool *is_mask, hr_error *err);
-/* Call back with each IFD of the main chain behind `ifd`. */
-hr_status hr__tiff_ifd_each(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                            hr_status (*page)(void *user, const hr__tiff_ifd *ifd,
-                                              hr_error *err),
-                            void *user, hr_error *err);
-/* The IFD that a fragment names; *base is the image that it is an overview of, else
- * itself. */
-hr_status hr__tiff_ifd_find(hr__tiff_file *file, const char *fragment, hr__tiff_ifd *ifd,
-                            hr__tiff_ifd *base, hr_error *err);
+typedef hr_status hr__tiff_visit(void *user, const hr__tiff_ifd *ifd, hr_error *err);
+/* Visit the IFDs of the main chain behind `ifd`, `most` of them. */
+hr_status hr__tiff_ifd_each(hr__tiff_file *file, const hr__tiff_ifd *ifd, uint64_t most,
+                            hr__tiff_visit *visit, void *user, hr_error *err);
+/* That one of the main chain. */
+hr_status hr__tiff_ifd_find(hr__tiff_file *file, uint64_t number, hr__tiff_ifd *ifd,
+                            hr_error *err);
+
+/* levels.c: overviews */
+
+typedef struct hr__tiff_image {
+    hr__tiff_file *file;
+    hr__tiff_ifd ifd;
+} hr__tiff_image;
+
+/* What a fragment names; *base is the image that it is an overview of, else itself. */
+hr_status hr__tiff_image_find(hr__tiff_file *file, const char *fragment,
+                              hr__tiff_image *image, hr__tiff_image *base, hr_error *err);
 
 #define HR__TIFF_MAX_LEVELS 64
-/* (height, width) of the overviews of the first image, from the beginning of
- * the main chain and from SubIFDs. `shapes` has room for HR__TIFF_MAX_LEVELS. */
+/* (height, width) of the overviews of the first image, from the beginning of the main
+ * chain and from SubIFDs, or of the file beside. `shapes` has room for
+ * HR__TIFF_MAX_LEVELS. */
 hr_status hr__tiff_levels(hr__tiff_file *file, uint64_t (*shapes)[2], size_t *n,
                           hr_error *err);
 
@@ -209,9 +220,9 @@ hr_status hr__tiff_chains(hr__tiff_file *file, const hr__tiff_ifd *ifd,
 
 /* attributes.c: tags for people, as JSON. An overview has place and metadata of its base.
  * `nodata` is the value that absent blocks have, or NULL where none is tagged. */
-hr_status hr__tiff_attributes(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                              const hr__tiff_ifd *base, const hr__tiff_layout *layout,
-                              json_object *nodata, hr__tiff_node *node, hr_error *err);
+hr_status hr__tiff_attributes(const hr__tiff_image *image, const hr__tiff_image *base,
+                              const hr__tiff_layout *layout, json_object *nodata,
+                              hr__tiff_node *node, hr_error *err);
 /* A text up to its NUL; bytes that are no UTF-8 are taken as Latin-1. */
 json_object *hr__tiff_json_text(const char *bytes, uint64_t nbytes);
 /* A number; JSON has no name for those that are not finite: "NaN", "Infinity". */

@@ -53,29 +53,31 @@ static const char *complex_json(hr__arena *arena, const char *real) {
 
 /* Blocks that are not there have the value that says so, where the type has it (as a
  * real part): then *nodata is that value, which the caller owns. */
-static hr_status read_nodata(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                             const hr__tiff_ifd *base, hr__tiff_node *node,
-                             json_object **nodata, hr_error *err) {
+static hr_status read_nodata(const hr__tiff_image *image, const hr__tiff_image *base,
+                             hr__tiff_node *node, json_object **nodata, hr_error *err) {
     char *text;
     uint64_t nbytes;
     hr__array *a = &node->array;
-    uint8_t *fill = hr__arena_alloc(file->arena, a->dtype.itemsize);
+    hr__arena *arena = image->file->arena;
+    uint8_t *fill = hr__arena_alloc(arena, a->dtype.itemsize);
     if (fill == NULL) {
         return hr__fail_memory(err, a->dtype.itemsize);
     }
     a->fill = fill;
     node->fill_value_json = "0";
-    HR__TRY(hr__tiff_bytes(file, ifd, HR__TIFF_GDAL_NODATA, &text, &nbytes, err));
+    HR__TRY(hr__tiff_bytes(image->file, &image->ifd, HR__TIFF_GDAL_NODATA, &text, &nbytes,
+                           err));
     if (text == NULL) {
-        HR__TRY(hr__tiff_bytes(file, base, HR__TIFF_GDAL_NODATA, &text, &nbytes, err));
+        HR__TRY(hr__tiff_bytes(base->file, &base->ifd, HR__TIFF_GDAL_NODATA, &text,
+                               &nbytes, err));
     }
     json_object *value = text == NULL ? NULL : parse_nodata(text);
     bool is_complex = a->dtype.kind == HR_KIND_COMPLEX;
     const hr_dtype real = hr__dtype(HR_KIND_FLOAT, a->dtype.itemsize / 2);
     if (value != NULL && hr__json_number(value, is_complex ? &real : &a->dtype, fill)) {
         const char *json = json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN);
-        node->fill_value_json = is_complex ? complex_json(file->arena, json)
-                                           : hr__arena_strdup(file->arena, json);
+        node->fill_value_json =
+            is_complex ? complex_json(arena, json) : hr__arena_strdup(arena, json);
         *nodata = value;
     } else {
         json_object_put(value);
@@ -107,31 +109,46 @@ static hr_status name_axes(hr__arena *arena, const hr__tiff_layout *l,
     return HR_OK;
 }
 
-hr_status hr__tiff_open(const hr__byte_source *source, const char *key,
-                        const char *fragment, uint64_t max_nbytes, hr__arena *arena,
-                        hr__tiff_node *node, hr_error *err) {
-    hr__tiff_file file;
-    hr__tiff_ifd ifd, base;
+/* A file beside that is no TIFF is as good as none. */
+static hr_status open_files(const hr__byte_source *source, const hr__byte_source *beside,
+                            uint64_t max_nbytes, hr__arena *arena, hr__tiff_file files[2],
+                            hr_error *err) {
+    HR__TRY(hr__tiff_file_open(source, max_nbytes, arena, &files[0], err));
+    if (beside != NULL) {
+        hr_status status = hr__tiff_file_open(beside, max_nbytes, arena, &files[1], NULL);
+        if (status == HR_ERR_MEMORY) {
+            return hr__fail_memory(err, 0);
+        }
+        files[0].beside = status == HR_OK ? &files[1] : NULL;
+    }
+    return HR_OK;
+}
+
+hr_status hr__tiff_open(const hr__byte_source *source, const hr__byte_source *beside,
+                        const char *key, const char *fragment, uint64_t max_nbytes,
+                        hr__arena *arena, hr__tiff_node *node, hr_error *err) {
+    hr__tiff_file files[2] = {{0}};
+    hr__tiff_image image, base;
     hr__tiff_layout layout;
     hr__tiff_stack stack = {0};
-    bool is_stack = fragment != NULL && strcmp(fragment, "stack") == 0;
-    HR__TRY(hr__tiff_file_open(source, max_nbytes, arena, &file, err));
-    HR__TRY(hr__tiff_ifd_find(&file, is_stack ? NULL : fragment, &ifd, &base, err));
-    HR__TRY(hr__tiff_layout_read(&file, &ifd, &layout, err));
-    if (is_stack) {
-        HR__TRY(hr__tiff_stack_read(&file, &ifd, &layout, &stack, err));
+    HR__TRY(open_files(source, beside, max_nbytes, arena, files, err));
+    HR__TRY(hr__tiff_image_find(&files[0], fragment, &image, &base, err));
+    HR__TRY(hr__tiff_layout_read(image.file, &image.ifd, &layout, err));
+    if (fragment != NULL && strcmp(fragment, "stack") == 0) {
+        HR__TRY(hr__tiff_stack_read(image.file, &image.ifd, &layout, &stack, err));
     }
-    HR__TRY(hr__tiff_chains(&file, &ifd, &layout, &stack, node, err));
+    HR__TRY(hr__tiff_chains(image.file, &image.ifd, &layout, &stack, node, err));
     HR__TRY(name_axes(arena, &layout, &stack, node, err));
     json_object *nodata = NULL;
-    hr_status status = read_nodata(&file, &ifd, &base, node, &nodata, err);
+    hr_status status = read_nodata(&image, &base, node, &nodata, err);
     if (status == HR_OK) {
-        status = hr__tiff_attributes(&file, &ifd, &base, &layout, nodata, node, err);
+        status = hr__tiff_attributes(&image, &base, &layout, nodata, node, err);
     }
     json_object_put(nodata);
     HR__TRY(status);
-    node->is_big = file.is_big;
-    node->key = hr__arena_strdup(arena, key);
+    node->is_big = image.file->is_big;
+    node->key = image.file == &files[0] ? hr__arena_strdup(arena, key)
+                                        : hr__arena_printf(arena, "%s.ovr", key);
     node->array.key = key_of;
     node->array.format_data = node;
     return node->key == NULL ? hr__fail_memory(err, strlen(key) + 1) : HR_OK;

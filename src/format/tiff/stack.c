@@ -128,7 +128,7 @@ static hr_status read_pages(pages *p, hr__tiff_stack *s, hr_error *err) {
     char *text;
     uint64_t nbytes;
     HR__TRY(add_page(p, &p->layout->tables, err));
-    HR__TRY(hr__tiff_ifd_each(p->file, p->first, visit, p, err));
+    HR__TRY(hr__tiff_ifd_each(p->file, p->first, UINT64_MAX, visit, p, err));
     HR__TRY(hr__tiff_bytes(p->file, p->first, HR__TIFF_DESCRIPTION, &text, &nbytes, err));
     const char *imagej = text != NULL && strncmp(text, "ImageJ=", 7) == 0 ? text : NULL;
     int64_t npages = (int64_t)p->tables.n;

@@ -35,12 +35,13 @@ bool hr__tiff_detect(const hr__byte_source *source);
 
 /* Open one array of the file: that of the first IFD, or what `fragment` says ("ifd=1": of
  * the main chain; "level=2": the second overview; "stack": the pages of the main chain,
- * or those that ImageJ lets follow upon the first; NULL). Everything lives in the arena;
- * the node must not move afterwards. A tag may take max_nbytes. Errors: HR_ERR_METADATA,
- * HR_ERR_UNSUPPORTED, HR_ERR_NOT_FOUND for an IFD that is not there, HR_ERR_OVERFLOW,
- * those of the source. */
-hr_status hr__tiff_open(const hr__byte_source *source, const char *key,
-                        const char *fragment, uint64_t max_nbytes, hr__arena *arena,
-                        hr__tiff_node *node, hr_error *err);
+ * or those that ImageJ lets follow upon the first; NULL). `beside`: a file whose key has
+ * ".ovr" behind it, where overviews are that the image itself has none of; NULL without
+ * one. Everything lives in the arena; the node must not move afterwards. A tag may take
+ * max_nbytes. Errors: HR_ERR_METADATA, HR_ERR_UNSUPPORTED, HR_ERR_NOT_FOUND for an IFD
+ * that is not there, HR_ERR_OVERFLOW, those of the source. */
+hr_status hr__tiff_open(const hr__byte_source *source, const hr__byte_source *beside,
+                        const char *key, const char *fragment, uint64_t max_nbytes,
+                        hr__arena *arena, hr__tiff_node *node, hr_error *err);
 
 #endif
