@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <headrace/read.h>
+
 #include "report.h"
 
 #define MAX_THREADS 1024 /* of hr_context_options */
@@ -19,6 +21,7 @@ enum {
     OPT_NO_COLOR,
     OPT_NVCOMP,
     OPT_MEASURE,
+    OPT_HOST_SHARE,
     OPT_DTYPE,
     OPT_MASK_AND_SCALE,
     OPT_SCALE,
@@ -33,6 +36,7 @@ static const struct option long_options[] = {
     {"device", required_argument, NULL, OPT_DEVICE},
     {"nvcomp", optional_argument, NULL, OPT_NVCOMP},
     {"measure", no_argument, NULL, OPT_MEASURE},
+    {"host-share", required_argument, NULL, OPT_HOST_SHARE},
     {"dtype", required_argument, NULL, OPT_DTYPE},
     {"mask-and-scale", no_argument, NULL, OPT_MASK_AND_SCALE},
     {"scale", required_argument, NULL, OPT_SCALE},
@@ -58,17 +62,33 @@ const char cli_general_options[] =
     "  -h, --help      this text\n"
     "  -V, --version   print the version\n";
 
-static int parse_count(const char *what, const char *text, uint32_t high, uint32_t *out) {
+static int parse_number(const char *what, const char *text, uint32_t low, uint32_t high,
+                        uint32_t *out) {
     char *end = NULL;
     errno = 0;
     long long value = strtoll(text, &end, 10);
-    if (end == text || *end != '\0' || errno != 0 || value < 1 ||
+    if (end == text || *end != '\0' || errno != 0 || value < low ||
         value > (long long)high) {
-        return cli_usage_error("%s wants a number from 1 to %u, not '%s'", what, high,
-                               text);
+        return cli_usage_error("%s wants a number from %u to %u, not '%s'", what, low,
+                               high, text);
     }
     *out = (uint32_t)value;
     return CLI_OK;
+}
+
+static int parse_count(const char *what, const char *text, uint32_t high, uint32_t *out) {
+    return parse_number(what, text, 1, high, out);
+}
+
+static int parse_host_share(const char *text, int32_t *out) {
+    uint32_t percent = 0;
+    if (strcmp(text, "auto") == 0) {
+        *out = HR_HOST_SHARE_MEASURED;
+        return CLI_OK;
+    }
+    int rc = parse_number("--host-share", text, 0, 100, &percent);
+    *out = (int32_t)percent;
+    return rc;
 }
 
 static int parse_log_level(const char *text, cli_args *args) {
@@ -136,6 +156,8 @@ static unsigned option_needs(int option) {
         return CLI_TAKES_STRICT;
     case OPT_MEASURE:
         return CLI_TAKES_MEASURE;
+    case OPT_HOST_SHARE:
+        return CLI_TAKES_HOST_SHARE;
     case OPT_JSON:
         return CLI_TAKES_JSON;
     case OPT_DTYPE:
@@ -190,6 +212,8 @@ static int take_option(int option, cli_args *args) {
     case OPT_MEASURE:
         args->measure = true;
         break;
+    case OPT_HOST_SHARE:
+        return parse_host_share(optarg, &args->host_share);
     case OPT_STRICT:
         args->strict = true;
         break;

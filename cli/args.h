@@ -16,7 +16,8 @@ enum {
     CLI_TAKES_JSON = 1 << 4,
     CLI_TAKES_REPEATS = 1 << 5,
     CLI_TAKES_PACKING = 1 << 6,
-    CLI_TAKES_MEASURE = 1 << 7
+    CLI_TAKES_MEASURE = 1 << 7,
+    CLI_TAKES_HOST_SHARE = 1 << 8
 };
 
 typedef struct cli_args {
@@ -27,6 +28,7 @@ typedef struct cli_args {
     hr_device device;
     const char *nvcomp; /* as of hr_context_options */
     hr_io_mode io;
+    int32_t host_share; /* as of hr_read_options */
     uint32_t repeats;
     uint32_t nthreads; /* 0 = one per core */
     bool strict;

@@ -46,6 +46,8 @@ static void print_json(const cli_reader *reader, const hr_batch_stats *stats,
                            json_object_new_uint64(stats->nchunks_missing));
     json_object_object_add(object, "direct_nbytes",
                            json_object_new_uint64(stats->direct_nbytes));
+    json_object_object_add(object, "host_share_chunks",
+                           json_object_new_uint64(stats->nchunks_host_share));
     json_object_object_add(object, "nvcomp_chunks",
                            json_object_new_uint64(stats->ndecoded_nvcomp));
     json_object_object_add(object, "slabs", json_object_new_uint64(stats->nslabs));
@@ -79,6 +81,10 @@ static void print_text(const cli_reader *reader, const hr_batch_stats *stats,
     }
     printf("chunks   %" PRIu64 ", %" PRIu64 " of them missing\n", stats->nchunks,
            stats->nchunks_missing);
+    if (stats->nchunks_host_share > 0) {
+        printf("host     decoded %" PRIu64 " of them, to share the work\n",
+               stats->nchunks_host_share);
+    }
     if (stats->ndecoded_nvcomp > 0) {
         printf("nvCOMP   decoded streams of %" PRIu64 " of them\n",
                stats->ndecoded_nvcomp);
@@ -123,7 +129,7 @@ const cli_command cli_bench = {
     .summary = "measure how fast an array reads",
     .usage =
         "URL [-n N] [-s SELECTION] [--device cpu|cuda:N] [--nvcomp[=LIBRARY]]\n"
-        "     [--threads N] [--json]\n\n"
+        "     [--host-share=N|auto] [--threads N] [--json]\n\n"
         "Reads the array N times and gives the median time. The speed counts the\n"
         "bytes that come out, in units of 10^9. Of the last read it tells the stages:\n"
         "the time of all threads together, and while a GPU was in each, with the share\n"
@@ -132,8 +138,11 @@ const cli_command cli_bench = {
         "  -s, --select SELECTION  as for 'headrace read'\n"
         "  --device DEVICE cpu (default), cuda, cuda:N, or simt\n"
         "  --nvcomp[=LIBRARY]  let NVIDIA's nvCOMP decode LZ4 and Snappy on the GPU\n"
+        "  --host-share=N  let the host decode N per cent of what a GPU could, or, with\n"
+        "                  auto, as many as it helps, going by the reads before\n"
         "  --json          print one JSON object\n\n",
-    .takes = CLI_TAKES_REPEATS | CLI_TAKES_SELECTION | CLI_TAKES_DEVICE | CLI_TAKES_JSON,
+    .takes = CLI_TAKES_REPEATS | CLI_TAKES_SELECTION | CLI_TAKES_DEVICE | CLI_TAKES_JSON |
+             CLI_TAKES_HOST_SHARE,
     .min_positional = 1,
     .max_positional = 1,
     .run = run,

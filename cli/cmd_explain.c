@@ -81,6 +81,8 @@ static void print_json(const hr_plan_totals *t, const hr_explanation *explanatio
     }
     json_object_object_add(object, "chains", chains);
     json_object_object_add(object, "waves", count_json(t->nwaves));
+    json_object_object_add(object, "host_share_chunks",
+                           json_object_new_uint64(t->nchunks_host_share));
     json_object_object_add(object, "stages", cli_stages_json(times));
     cli_json_print(object);
 }
@@ -129,6 +131,10 @@ static void print_text(const hr_plan_totals *t, const hr_explanation *explanatio
     }
     if (t->nwaves > 0 && t->nwaves != HR_UNKNOWN) {
         printf("waves    at most %" PRIu64 "\n", t->nwaves);
+    }
+    if (t->nchunks_host_share > 0) {
+        printf("host     would decode %" PRIu64 " chunks with --host-share=auto\n",
+               t->nchunks_host_share);
     }
     if (times->wall_ns == HR_UNKNOWN) {
         puts("stages   not known yet: --measure reads some of it first");

@@ -34,6 +34,7 @@ static int parse_selection(cli_reader *reader, const char *text) {
 int cli_reader_open(cli *c, cli_reader *reader) {
     *reader = (cli_reader){.info = HR_NODE_INFO_INIT,
                            .strict = c->args.strict,
+                           .host_share = c->args.host_share,
                            .memory = {.device = c->args.device}};
     int rc = cli_open_array(c, &reader->array, &reader->info);
     if (rc != CLI_OK) {
@@ -117,6 +118,7 @@ int cli_reader_read(cli_reader *reader, const cli_selection *piece,
     request.dst.data = reader->memory.data;
     hr_read_options options = HR_READ_OPTIONS_INIT;
     options.strict = reader->strict;
+    options.host_share = reader->host_share;
     hr_error err = HR_ERROR_INIT;
     double started = cli_seconds();
     hr_status status = hr_read_submit(reader->context, &request, 1, NULL, &options,

@@ -17,6 +17,7 @@ typedef struct cli_reader {
     hr_dtype dtype;          /* of what is read, little-endian */
     uint64_t nelems;         /* of the selection */
     bool strict;
+    int32_t host_share;
     cli_memory memory;    /* where pieces are read to, on --device */
     cli_memory host;      /* their copy, when the device is a GPU */
     hr_batch *batch;      /* of the piece read last */

@@ -45,6 +45,8 @@ typedef struct hr_plan_totals {
     uint64_t nchains;
     uint64_t nwaves; /* how often, at most, the staging memory of a device is filled: with
                         more than one, work waits for memory that earlier work holds */
+    uint64_t nchunks_host_share; /* of nchunks_device, those that HR_HOST_SHARE_MEASURED
+                               would have the host decode */
 } hr_plan_totals;
 
 #define HR_PLAN_TOTALS_INIT ((hr_plan_totals){.struct_size = sizeof(hr_plan_totals)})

@@ -118,7 +118,17 @@ typedef struct hr_read_options {
                        device that only the host can decode is HR_ERR_STRICT */
     int32_t skip_checksums; /* 1: do not verify crc32c, fletcher32, adler32, … */
     hr_on_error on_error;
+    int32_t host_share; /* of the chunks that kernels could decode, those that the host
+                           decodes, so that both are at work: 0 none, 1 … 100 so many per
+                           cent, or HR_HOST_SHARE_MEASURED. strict: none */
 } hr_read_options;
+
+/* As many as earlier batches of the context let expect the batch to be done soonest: of
+ * such chunks on that device (none before there was one), and on the host (a batch
+ * without sends one chunk there, to learn). It is off unless asked for: the model takes
+ * kernels to need twice the time for twice the chunks, which a GPU that few chunks do not
+ * fill does not. Where the chunks of a batch are not all alike, none. */
+#define HR_HOST_SHARE_MEASURED (-1)
 
 #define HR_READ_OPTIONS_INIT ((hr_read_options){.struct_size = sizeof(hr_read_options)})
 
@@ -206,6 +216,7 @@ typedef struct hr_batch_stats {
     uint64_t nkept_decoded;   /* … and those that it had decoded */
     uint64_t direct_nbytes;   /* of read_nbytes, past the page cache (HR_IO_DIRECT); those
                                  of an object count once it is closed */
+    uint64_t nchunks_host_share; /* for the host, by hr_read_options.host_share */
 } hr_batch_stats;
 
 #define HR_BATCH_STATS_INIT ((hr_batch_stats){.struct_size = sizeof(hr_batch_stats)})

@@ -18,7 +18,7 @@ static int64_t total_nbytes(const hr_request *requests, Py_ssize_t n) {
 
 typedef struct submit_options {
     unsigned long long stream;
-    int strict, skip_checksums;
+    int strict, skip_checksums, host_share;
 } submit_options;
 
 static ext_batch *submit(ext_state *state, hr_context *context, PyObject *list,
@@ -27,6 +27,7 @@ static ext_batch *submit(ext_state *state, hr_context *context, PyObject *list,
     hr_read_options o = HR_READ_OPTIONS_INIT;
     o.strict = given->strict;
     o.skip_checksums = given->skip_checksums;
+    o.host_share = given->host_share;
     ext_batch *self = ext_new(state, state->batch);
     if (self == NULL) {
         return NULL;
@@ -51,8 +52,8 @@ PyObject *ext_submit(PyObject *module, PyObject *args) {
     ext_state *state = ext_state_of(module);
     PyObject *context, *list;
     submit_options o;
-    if (!PyArg_ParseTuple(args, "OO!Kpp", &context, &PyTuple_Type, &list, &o.stream,
-                          &o.strict, &o.skip_checksums) ||
+    if (!PyArg_ParseTuple(args, "OO!Kppi", &context, &PyTuple_Type, &list, &o.stream,
+                          &o.strict, &o.skip_checksums, &o.host_share) ||
         !ext_is(context, state->context, "Context")) {
         return NULL;
     }
@@ -143,13 +144,14 @@ static PyObject *batch_stats(PyObject *object, PyObject *args) {
     }
     typedef unsigned long long u64;
     return Py_BuildValue(
-        "{sK sK sK sK sK sK sK sK sK sK sK sK sK sK}", "nchunks", (u64)s.nchunks,
+        "{sK sK sK sK sK sK sK sK sK sK sK sK sK sK sK}", "nchunks", (u64)s.nchunks,
         "nchunks_missing", (u64)s.nchunks_missing, "nreads", (u64)s.nreads, "read_nbytes",
         (u64)s.read_nbytes, "decoded_nbytes", (u64)s.decoded_nbytes, "copied_nbytes",
         (u64)s.copied_nbytes, "ndecoded_cpu", (u64)s.ndecoded_cpu, "ndecoded_device",
         (u64)s.ndecoded_device, "nslabs", (u64)s.nslabs, "read_ns", (u64)s.read_ns,
         "wait_ns", (u64)s.wait_ns, "nkept_encoded", (u64)s.nkept_encoded, "nkept_decoded",
-        (u64)s.nkept_decoded, "direct_nbytes", (u64)s.direct_nbytes);
+        (u64)s.nkept_decoded, "direct_nbytes", (u64)s.direct_nbytes, "nchunks_host_share",
+        (u64)s.nchunks_host_share);
 }
 
 static PyObject *batch_stages(PyObject *object, PyObject *args) {

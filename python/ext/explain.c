@@ -28,12 +28,13 @@ static PyObject *chain_dict(const hr_planned_chain *c) {
 
 static PyObject *totals_dict(const hr_plan_totals *t) {
     return Py_BuildValue(
-        "{sK sK sK sK sN sN sN sN sK sK sN}", "nrequests", (u64)t->nrequests, "nchunks",
-        (u64)t->nchunks, "nuses", (u64)t->nuses, "nobjects", (u64)t->nobjects, "nreads",
-        ext_count(t->nreads), "read_nbytes", ext_count(t->read_nbytes), "decoded_nbytes",
-        ext_count(t->decoded_nbytes), "output_nbytes", ext_count(t->output_nbytes),
-        "nchunks_device", (u64)t->nchunks_device, "nchunks_strict",
-        (u64)t->nchunks_strict, "nwaves", ext_count(t->nwaves));
+        "{sK sK sK sK sN sN sN sN sK sK sN sK}", "nrequests", (u64)t->nrequests,
+        "nchunks", (u64)t->nchunks, "nuses", (u64)t->nuses, "nobjects", (u64)t->nobjects,
+        "nreads", ext_count(t->nreads), "read_nbytes", ext_count(t->read_nbytes),
+        "decoded_nbytes", ext_count(t->decoded_nbytes), "output_nbytes",
+        ext_count(t->output_nbytes), "nchunks_device", (u64)t->nchunks_device,
+        "nchunks_strict", (u64)t->nchunks_strict, "nwaves", ext_count(t->nwaves),
+        "nchunks_host_share", (u64)t->nchunks_host_share);
 }
 
 static PyObject *both(ext_state *state, const hr_explanation *explanation) {

@@ -84,6 +84,7 @@ static hr_status explain(hr_explanation *e, const hr_request *requests, size_t n
     }
     add_rows(e);
     hr__explain_waves(e);
+    hr__explain_host_share(e);
     hr__explain_stages(e);
     return HR_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "core/steps.h"
 #include "exec/context.h"
+#include "exec/host_share.h"
 #include "plan/plan.h"
 
 /* One request's destination. */
@@ -21,10 +22,11 @@ typedef struct hr__planned_row {
     hr_planned_chain chain;
 } hr__planned_row;
 
-/* Decoded bytes of chunks that the context may know from earlier batches. */
+/* Chunks that the context may know from earlier batches. */
 typedef struct hr__share {
     hr__history_key key;
-    uint64_t nbytes;
+    uint64_t nbytes;          /* decoded */
+    hr__host_share_work work; /* those that kernels decode */
 } hr__share;
 
 struct hr_explanation {
@@ -43,9 +45,11 @@ hr_status hr__explain_chunk(hr_explanation *e, const hr__explained *targets,
                             const hr__chunk *chunk, hr_error *err);
 
 /* explain_stages.c */
-void hr__explain_share(hr_explanation *e, hr__history_key key, uint64_t nbytes);
-/* From shares and rows, once all chunks are counted: waves and times. */
+void hr__explain_share(hr_explanation *e, hr__history_key key, uint64_t nbytes,
+                       bool is_for_kernels);
+/* From shares and rows, once all chunks are counted: waves, host share and times. */
 void hr__explain_waves(hr_explanation *e);
+void hr__explain_host_share(hr_explanation *e);
 void hr__explain_stages(hr_explanation *e);
 
 /* a + b, where either may be HR_UNKNOWN. */

@@ -8,6 +8,7 @@
 #include "codec/leaves.h"
 #include "core/checked.h"
 #include "device/kstore.h"
+#include "exec/run.h"
 #include "exec/scatter.h"
 #include "exec/slab.h"
 
@@ -45,8 +46,7 @@ static hr_device only_device(const hr__explained *targets, const hr__chunk *chun
 /* Is the chunk's chain, and the array's, by which ranges are read, for kernels? */
 static bool is_for_kernels(const hr__array *a, const hr__chain *chain,
                            hr__kernel_chain *kernels) {
-    return a->chain_for == NULL && a->stored.kind != HR_KIND_STRUCT &&
-           hr__chain_refuses_leaves(&a->chain) == NULL &&
+    return hr__run_has_kernels(a, kernels) &&
            hr__chain_for_kernels(chain, kernels) == NULL;
 }
 
@@ -230,7 +230,8 @@ hr_status hr__explain_chunk(hr_explanation *e, const hr__explained *targets,
     row->scratch = scratch > row->scratch ? scratch : row->scratch;
     const hr__history_key key = {.alike = targets[chunk->object->array_id].source->alike,
                                  .device = w.device};
-    hr__explain_share(e, key, w.chain->decoded.nbytes);
+    const bool is_for_share = w.is_on_device && !hr__chain_is_raw(w.chain);
+    hr__explain_share(e, key, w.chain->decoded.nbytes, is_for_share);
     row->nchunks++;
     row->read_nbytes = hr__explain_sum(row->read_nbytes, w.chain->encoded.nbytes);
     row->decoded_nbytes = hr__explain_sum(row->decoded_nbytes, w.chain->decoded.nbytes);

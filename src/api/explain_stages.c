@@ -9,7 +9,8 @@ static bool same_device(hr_device a, hr_device b) {
     return a.type == b.type && a.index == b.index;
 }
 
-void hr__explain_share(hr_explanation *e, hr__history_key key, uint64_t nbytes) {
+void hr__explain_share(hr_explanation *e, hr__history_key key, uint64_t nbytes,
+                       bool is_for_kernels) {
     uint32_t i = 0;
     while (i < e->nshares && i < HR__HISTORY_SIZE &&
            (e->shares[i].key.alike != key.alike ||
@@ -18,8 +19,11 @@ void hr__explain_share(hr_explanation *e, hr__history_key key, uint64_t nbytes) 
     }
     if (i < HR__HISTORY_SIZE) {
         e->nshares = i == e->nshares ? i + 1 : e->nshares;
-        e->shares[i].key = key;
-        e->shares[i].nbytes = hr__explain_sum(e->shares[i].nbytes, nbytes);
+        hr__share *s = &e->shares[i];
+        s->key = s->work.key = key;
+        s->nbytes = hr__explain_sum(s->nbytes, nbytes);
+        s->work.nchunks += is_for_kernels;
+        s->work.nbytes = hr__explain_sum(s->work.nbytes, is_for_kernels ? nbytes : 0);
     } else {
         e->nshares = HR__HISTORY_SIZE + 1;
     }
@@ -63,6 +67,24 @@ void hr__explain_waves(hr_explanation *e) {
             e->totals.nwaves = n > e->totals.nwaves ? n : e->totals.nwaves;
         }
     }
+}
+
+/* --- the host share --- */
+
+/* As hr__host_share_mark: where all chunks that kernels decode are alike. */
+void hr__explain_host_share(hr_explanation *e) {
+    const hr__host_share_work *only = NULL;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < e->nshares && i < HR__HISTORY_SIZE; i++) {
+        if (e->shares[i].work.nchunks > 0) {
+            only = &e->shares[i].work;
+            n++;
+        }
+    }
+    e->totals.nchunks_host_share =
+        n == 1 && e->nshares <= HR__HISTORY_SIZE && only->nbytes != HR_UNKNOWN
+            ? hr__host_share_measured(e->context, only)
+            : 0;
 }
 
 /* --- times --- */

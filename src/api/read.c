@@ -3,6 +3,7 @@
 #include "api/options.h"
 #include "api/packing.h"
 #include "api/request.h"
+#include "exec/host_share.h"
 #include "exec/run.h"
 
 struct hr_batch {
@@ -93,6 +94,9 @@ hr_status hr_read_submit(hr_context *context, const hr_request *requests, size_t
     if (o.on_error < HR_ON_ERROR_DELIVER || o.on_error > HR_ON_ERROR_STOP) {
         return hr__fail(err, HR_ERR_ARGUMENT, "on_error is %d", (int)o.on_error);
     }
+    if (o.host_share < HR_HOST_SHARE_MEASURED || o.host_share > 100) {
+        return hr__fail(err, HR_ERR_ARGUMENT, "host_share is %d", (int)o.host_share);
+    }
     hr_batch *b = hr__calloc(&context->allocator, sizeof *b);
     if (b == NULL) {
         return hr__fail_memory(err, sizeof *b);
@@ -106,6 +110,9 @@ hr_status hr_read_submit(hr_context *context, const hr_request *requests, size_t
     b->run.on_error = o.on_error;
     hr__arena_init(&b->run.arena, &context->allocator);
     hr_status status = prepare(b, requests, n, err);
+    if (status == HR_OK && o.host_share != 0 && !b->run.strict) {
+        hr__host_share_mark(&b->run, o.host_share);
+    }
     (void)hr__stages_lap(&b->run.stages, HR_STAGE_PLAN, b->run.stages.begun_ns);
     if (status == HR_OK) {
         status = hr__run_start(&b->run, stream, err);
@@ -209,6 +216,7 @@ hr_status hr_batch_get_stats(hr_batch *batch, hr_batch_stats *stats, hr_error *e
     known.nkept_encoded = atomic_load(&run->nkept_encoded);
     known.nkept_decoded = atomic_load(&run->nkept_decoded);
     known.direct_nbytes = atomic_load(&run->direct_nbytes);
+    known.nchunks_host_share = run->nhost_share;
     known.nslabs = atomic_load(&run->nslabs);
     known.read_ns = atomic_load(&run->stages.ns[HR_STAGE_READ]);
     known.wait_ns = atomic_load(&run->wait_ns);

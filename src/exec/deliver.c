@@ -116,6 +116,12 @@ hr_status hr__run_put(hr__run *run, const hr__chunk *chunk, const uint8_t *bytes
     return hr__run_to_devices(run, chunk, bytes, nbytes, err);
 }
 
+void hr__run_count_decoded(hr__run *run, uint64_t nbytes) {
+    atomic_fetch_add(&run->decoded_nbytes, nbytes);
+    atomic_fetch_add(&run->decoded_cpu_nbytes, nbytes);
+    atomic_fetch_add(&run->ndecoded_cpu, 1);
+}
+
 hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
                           const hr__chain *chain, const uint8_t *src, hr_error *err) {
     hr__ring *ring = hr__run_only_ring(run, chunk);
@@ -142,8 +148,7 @@ hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
     const uint64_t start = hr__clock_ns();
     HR__TRY(hr__chain_decode(chain, &d, err));
     (void)hr__stages_lap(&run->stages, HR_STAGE_DECODE, start);
-    atomic_fetch_add(&run->decoded_nbytes, d.out_nbytes);
-    atomic_fetch_add(&run->ndecoded_cpu, 1);
+    hr__run_count_decoded(run, d.out_nbytes);
     hr__kept_add(run, chunk, chain, d.out);
     return d.dst != NULL ? HR_OK : hr__run_put(run, chunk, d.out, d.out_nbytes, err);
 }
@@ -249,6 +254,20 @@ static hr__ring *only_ring_of_range(const hr__run *run, const hr__range *range) 
     return ring;
 }
 
+/* Structures may need their fields reversed, which only the host does. */
+bool hr__run_has_kernels(const hr__array *a, hr__kernel_chain *kernels) {
+    return a->chain_for == NULL && a->stored.kind != HR_KIND_STRUCT &&
+           hr__chain_for_kernels(&a->chain, kernels) == NULL;
+}
+
+static bool is_all_for_host(const hr__range *range) {
+    const hr__chunk *c = range->chunks;
+    while (c != NULL && c->is_for_host) {
+        c = c->next;
+    }
+    return c == NULL;
+}
+
 void hr__run_range(hr__run *run, hr__worker *w, const hr__object_plan *plan,
                    hr__object *object, const hr__range *range) {
     if (atomic_load(&run->cancelled)) {
@@ -256,16 +275,13 @@ void hr__run_range(hr__run *run, hr__worker *w, const hr__object_plan *plan,
         return;
     }
     hr__ring *ring = only_ring_of_range(run, range);
-    /* Structures may need their fields reversed, which only the host does. */
     hr__kernel_chain kernels;
-    bool is_fit = plan->array->chain_for == NULL &&
-                  hr__chain_for_kernels(&plan->array->chain, &kernels) == NULL &&
-                  plan->array->stored.kind != HR_KIND_STRUCT;
     uint64_t n = 0;
     for (const hr__chunk *c = range->chunks; c != NULL; c = c->next) {
         n++;
     }
-    if (ring != NULL && is_fit) {
+    if (ring != NULL && !is_all_for_host(range) &&
+        hr__run_has_kernels(plan->array, &kernels)) {
         hr__run_range_to_device(run, w, object, &kernels, range, ring);
     } else {
         hr__range left = *range;

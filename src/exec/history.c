@@ -81,6 +81,8 @@ void hr__history_learn(hr__history *h, const hr__run *run) {
     hr__past *p = find_or_make(h, key);
     const int old = p->decoded_nbytes > MEMORY_NBYTES;
     p->decoded_nbytes = (p->decoded_nbytes >> old) + nbytes;
+    p->host_nbytes = (p->host_nbytes >> old) + atomic_load(&run->decoded_cpu_nbytes);
+    p->copied_nbytes = (p->copied_nbytes >> old) + atomic_load(&run->copied_nbytes);
     for (int i = 0; i < HR_NSTAGES; i++) {
         p->ns[i] = (p->ns[i] >> old) + atomic_load(&run->stages.ns[i]);
     }
@@ -96,6 +98,44 @@ bool hr__history_foretell(hr__history *h, hr__history_key key, uint64_t nbytes,
             (uint64_t)((double)p->ns[i] * ((double)nbytes / (double)p->decoded_nbytes));
     }
     const bool is_known = p != NULL;
+    hr__lock_release(&h->lock);
+    return is_known;
+}
+
+static double decode_rate(const hr__past *p) {
+    return p == NULL || p->host_nbytes == 0
+               ? -1
+               : (double)p->ns[HR_STAGE_DECODE] / (double)p->host_nbytes;
+}
+
+static void work_out_costs(const hr__past *p, double host_rate, double nbytes,
+                           hr__host_share_costs *c) {
+    const double all = (double)p->decoded_nbytes, host = (double)p->host_nbytes;
+    const double copy = p->copied_nbytes == 0
+                            ? 0
+                            : (double)p->ns[HR_STAGE_COPY] / (double)p->copied_nbytes;
+    const double encoded = (double)p->copied_nbytes - host; /* host's went up decoded */
+    const uint64_t of_threads = p->ns[HR_STAGE_OPEN] + p->ns[HR_STAGE_READ] +
+                                p->ns[HR_STAGE_SCATTER] + p->ns[HR_STAGE_QUEUE];
+    c->thread = (double)of_threads / all * nbytes;
+    c->decode = host_rate < 0 ? -1 : host_rate * nbytes;
+    c->copy_encoded = encoded > 0 ? encoded / (all - host) * copy * nbytes : 0;
+    c->copy_decoded = copy * nbytes;
+    c->kernels = (double)p->ns[HR_STAGE_KERNELS] / (all - host) * nbytes;
+    c->store = (double)p->ns[HR_STAGE_STORE] / all * nbytes;
+}
+
+bool hr__history_costs(hr__history *h, hr__history_key key, double nbytes,
+                       hr__host_share_costs *costs) {
+    const hr__history_key on_host = {.alike = key.alike,
+                                     .device = {.type = HR_DEVICE_CPU}};
+    enter(h);
+    const hr__past *p = find(h, key);
+    const bool is_known = p != NULL && p->decoded_nbytes > p->host_nbytes;
+    if (is_known) {
+        const double rate = decode_rate(p);
+        work_out_costs(p, rate < 0 ? decode_rate(find(h, on_host)) : rate, nbytes, costs);
+    }
     hr__lock_release(&h->lock);
     return is_known;
 }

@@ -6,6 +6,7 @@
 
 #include "core/lock.h"
 #include "exec/source.h"
+#include "plan/host_share.h"
 
 struct hr__run;
 
@@ -22,7 +23,8 @@ uint64_t hr__history_alike(const hr__array *array, const char *codecs_json);
 /* All batches of a key together; the last ones count most. */
 typedef struct hr__past {
     hr__history_key key;
-    uint64_t decoded_nbytes;
+    uint64_t decoded_nbytes, host_nbytes; /* all, and what the host decoded */
+    uint64_t copied_nbytes;
     uint64_t ns[HR_NSTAGES];
 } hr__past;
 
@@ -42,5 +44,10 @@ void hr__history_learn(hr__history *history, const struct hr__run *run);
 /* Add to ns what nbytes of decoded chunks would take. False: nothing is known of them. */
 bool hr__history_foretell(hr__history *history, hr__history_key key, uint64_t nbytes,
                           uint64_t ns[HR_NSTAGES]);
+
+/* What a decoded chunk of nbytes costs, for a device; `decode` is −1 where the host has
+ * decoded none. False: the device has decoded none. */
+bool hr__history_costs(hr__history *history, hr__history_key key, double nbytes,
+                       hr__host_share_costs *costs);
 
 #endif

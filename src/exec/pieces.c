@@ -126,8 +126,7 @@ hr_status hr__run_deliver_pieces(hr__run *run, hr__worker *w, const hr__chunk *c
     (void)hr__stages_lap(&run->stages, HR_STAGE_DECODE, p.since);
     *done = status != HR_ERR_UNSUPPORTED;
     if (status == HR_OK) {
-        atomic_fetch_add(&run->decoded_nbytes, nbytes);
-        atomic_fetch_add(&run->ndecoded_cpu, 1);
+        hr__run_count_decoded(run, nbytes);
     }
     return *done ? status : HR_OK;
 }

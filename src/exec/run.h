@@ -69,6 +69,7 @@ typedef struct hr__run {
     hr__plan plan;
     hr__target *targets;
     size_t ntargets;
+    uint64_t nhost_share; /* chunks that are for the host by the share asked for */
     hr__heap *heap; /* bytes of variable-length elements; NULL without such requests */
     uint32_t nstarts;
     hr__start starts[HR__MAX_RINGS];
@@ -91,7 +92,8 @@ typedef struct hr__run {
     atomic_uint_fast64_t ndone; /* chunks that the host has done with */
     atomic_uint_fast64_t direct_nbytes;
     atomic_uint_fast64_t nmissing, nreads, read_nbytes, decoded_nbytes, copied_nbytes;
-    atomic_uint_fast64_t ndecoded_cpu, ndecoded_device, ndecoded_nvcomp;
+    atomic_uint_fast64_t decoded_cpu_nbytes, ndecoded_cpu, ndecoded_device,
+        ndecoded_nvcomp;
     atomic_uint_fast64_t nkept_encoded, nkept_decoded;
     atomic_uint_fast64_t nslabs, wait_ns; /* time of all threads together */
     hr__stages stages;
@@ -153,6 +155,10 @@ hr_status hr__run_read(hr__run *run, hr__object *object, const hr__range *range,
 void hr__run_fail_from(hr__run *run, const hr__chunk *chunk, const hr_error *err);
 hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
                           const hr__chain *chain, const uint8_t *src, hr_error *err);
+/* Can kernels decode the array's chunks? Sets *kernels where they can. */
+bool hr__run_has_kernels(const hr__array *a, hr__kernel_chain *kernels);
+/* The host has decoded a chunk to so many bytes. */
+void hr__run_count_decoded(hr__run *run, uint64_t nbytes);
 void hr__run_range(hr__run *run, hr__worker *w, const hr__object_plan *plan,
                    hr__object *object, const hr__range *range);
 void hr__run_missing(hr__run *run, const hr__chunk *chunk);

@@ -53,8 +53,7 @@ hr_status hr__run_decode_to_ring(hr__run *run, hr__worker *w, const hr__chunk *c
     hr_status status = hr__chain_decode(chain, &d, err);
     (void)hr__stages_lap(&run->stages, HR_STAGE_DECODE, start);
     if (status == HR_OK) {
-        atomic_fetch_add(&run->decoded_nbytes, nbytes);
-        atomic_fetch_add(&run->ndecoded_cpu, 1);
+        hr__run_count_decoded(run, nbytes);
         hr__kept_add(run, chunk, chain, d.dst);
         status = hr__slab_add_decoded(slab, chunk, offset, err);
     }
@@ -291,8 +290,8 @@ static hr_status read_into_slab(hr__run *run, hr__object *object,
     return status;
 }
 
-/* Each chunk of a range whose bytes are in the slab. Returns whether some are left; their
- * bytes are in w->read then. */
+/* Each chunk of a range whose bytes are in the slab, but for what the host shall decode.
+ * Returns whether some are left; their bytes are in w->read then. */
 static bool add_range(hr__run *run, hr__worker *w, hr__slab *slab, uint64_t offset,
                       const hr__kernel_chain *kernels, const hr__range *range) {
     bool any_left = false;
@@ -301,12 +300,13 @@ static bool add_range(hr__run *run, hr__worker *w, hr__slab *slab, uint64_t offs
         route way;
         uint64_t at = offset + (c->offset - range->offset);
         hr_status status = find_route(c, kernels, &way, &err);
-        if (status == HR_OK) {
+        if (status == HR_OK && !c->is_for_host) {
             status = add_encoded(run, w, slab, c, &way, at, &err);
         }
         if (status == HR_ERR_UNSUPPORTED && !c->needs_room) {
             status = refuse(run, &err);
         }
+        status = status == HR_OK && c->is_for_host ? HR_ERR_UNSUPPORTED : status;
         c->is_left = status == HR_ERR_UNSUPPORTED;
         if (c->is_left && !any_left) {
             const uint8_t *bytes = slab->slot->payload.pinned + offset;

@@ -43,9 +43,10 @@ typedef struct hr__chunk {
     hr__use *uses;
     struct hr__object_plan *object;
     const int64_t *coords; /* in the innermost grid */
-    bool is_whole; /* exactly one use, which takes every element that the decoded chunk
-                      has (no crop), in order, one loop per array axis: may be decoded
-                      straight into a contiguous destination */
+    bool is_whole;    /* exactly one use, which takes every element that the decoded chunk
+                         has (no crop), in order, one loop per array axis: may be decoded
+                         straight into a contiguous destination */
+    bool is_for_host; /* though kernels could decode it: see exec/host_share.h */
     /* Filled when the indexes on the way are known: */
     bool is_missing;
     bool is_kept;            /* its encoded bytes came from the context's cache */

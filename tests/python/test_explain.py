@@ -134,3 +134,26 @@ def test_stages_are_foretold_from_earlier_reads(hr, cli, folder):
     assert report["bound"] in report["seconds"] and report["seconds"]["decode"] > 0
     assert b"at least" in succeed(cli("explain", path, "--measure"))
     assert b"--measure" in succeed(cli("explain", path))
+
+
+def test_the_host_takes_a_share(hr, cli, folder):
+    path = write(folder / "packed.zarr", DATA, chunks=(2, 3), compressors=zarr.codecs.GzipCodec())
+    a = hr.open(path)
+    try:
+        a.read(np.s_[0, 0], device="simt").result()
+    except hr.Error:
+        pytest.skip("this build has no simt device")
+    with hr.config(host_share=50):
+        future = a.read(np.s_[...], device="simt")
+        assert (future.result().to("numpy") == DATA).all()
+    stats = future.stats()
+    assert stats["nchunks_host_share"] == stats["ndecoded_cpu"] == stats["nchunks"] // 2
+    assert hr.explain([a], device="simt").nchunks_host_share >= 0
+    for wrong in (101, -1, "all", True):
+        with pytest.raises(ValueError, match="host_share"):
+            hr.config(host_share=wrong)
+    report = json.loads(succeed(cli("bench", path, "-n", "1", "--device", "simt", "--host-share=100",
+                                    "--json")))
+    assert report["host_share_chunks"] == report["chunks"]
+    assert cli("bench", path, "--host-share=101").returncode == 2
+    assert cli("bench", path, "-n", "2", "--device", "simt", "--host-share=auto").returncode == 0

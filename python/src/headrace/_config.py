@@ -25,6 +25,7 @@ class Settings:
     device: Any = "cpu"
     strict: bool = False
     skip_checksums: bool = False
+    host_share: Any = 0
     allocator: Any = None
     nthreads: int = 0
     scratch_nbytes: int = 0
@@ -34,6 +35,11 @@ class Settings:
     chunk_cache_nbytes: int = 0
     encoded_cache_nbytes: int = 0
     io: str = "buffered"
+
+    @property
+    def host_percent(self) -> int:
+        """As the library takes it: negative is as measured."""
+        return -1 if self.host_share == "auto" else self.host_share
 
     @property
     def budgets(self) -> tuple[int, ...]:
@@ -76,7 +82,8 @@ class Config:
     device: where results go that say nothing else: "cpu" (the default), "cuda", "cuda:1",
     "auto" (the GPU where there is one), or an object of a framework that names a device.
     strict: a missing chunk, or a fallback to the host for a GPU destination, is an error.
-    skip_checksums: do not verify checksums. allocator: where device memory comes from:
+    skip_checksums: do not verify checksums. host_share: per cent of the chunks that a GPU could
+    decode for the host to decode beside it, or "auto": as many as earlier reads let expect to help. allocator: where device memory comes from:
     None (the driver), "cupy", "torch", "rmm", or a function (nbytes, index) -> object with
     the CUDA array interface. nthreads, scratch_nbytes (pinned memory),
     device_scratch_nbytes, index_cache_nbytes, metadata_max_nbytes: budgets of what is
@@ -133,6 +140,9 @@ def _check(changes: dict[str, Any]) -> None:
         raise ArgumentError(f"io is {' or '.join(IO_MODES)}, not {changes['io']!r}")
     if "device" in changes:
         parse_device(changes["device"])
+    share = changes.get("host_share", 0)
+    if share != "auto" and (type(share) is not int or not 0 <= share <= 100):
+        raise ArgumentError(f"host_share is a number from 0 to 100, or 'auto', not {share!r}")
     allocator = changes.get("allocator")
     if not (allocator is None or allocator in ALLOCATORS or callable(allocator)):
         raise ArgumentError(f"no allocator {allocator!r}: {', '.join(ALLOCATORS)}, a function")

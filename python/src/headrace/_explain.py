@@ -84,6 +84,8 @@ class Explanation:
     """Chunks that strict refuses, since the host decodes them."""
     nwaves: int | None
     """How often, at most, the staging memory of a device is filled."""
+    nchunks_host_share: int
+    """Chunks for a device that `config(host_share="auto")` would have the host decode."""
     chains: tuple[PlannedChain, ...]
     stages: _stages.Stages
     """What the stages would take, going by finished reads of such chunks."""

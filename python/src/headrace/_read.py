@@ -160,7 +160,7 @@ def get(array: Array, key: Any, device: tuple[int, int]) -> Any:
     outputs = Outputs(array._context, None)
     tensors = one.allocate(outputs, device)
     batch = _ext.submit(array._context, (one.request(tensors),), outputs.stream,
-                        settings.strict, settings.skip_checksums)
+                        settings.strict, settings.skip_checksums, settings.host_percent)
     batch.wait(-1)
     return one.results(batch, tensors)[0]
 
@@ -258,7 +258,8 @@ def submit(chosen: Sequence[Want], finish: Callable[[list[Any]], Any], *, out: A
     memory, given = _memory(chosen, out, outputs, may_cast, devices)
     requests = tuple(want.request(own) for want, own in zip(chosen, memory))
     batch = _ext.submit(context, requests, outputs.stream,
-                        settings.strict if strict is None else strict, settings.skip_checksums)
+                        settings.strict if strict is None else strict, settings.skip_checksums,
+                        settings.host_percent)
 
     def result(done: _ext.Batch) -> Any:
         if given is not None:

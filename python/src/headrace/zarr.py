@@ -255,8 +255,9 @@ async def _deliver(node: _ext.Node, merged: Merged, array: Any) -> int:
                             info["dtype"], info["itemsize"])
     else:
         tensor = _destination(info, array)
+    settings = _config.config.get()
     batch = _ext.submit(_config.context(), ((node, selection, tensor, False, None),), 0,
-                        False, _config.config.get().skip_checksums)
+                        False, settings.skip_checksums, settings.host_percent)
     if tensor.nbytes <= _INLINE_NBYTES:
         batch.wait(-1)
     else:
