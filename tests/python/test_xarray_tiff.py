@@ -186,8 +186,8 @@ def test_overviews_beside_the_file_are_levels(folder):
     for level in (1, 2):
         got = ours(f"{path}#level={level}")
         want = theirs(path, open_kwargs={"overview_level": level - 1})
+        want.band_data.attrs.pop("RESAMPLING", None)  # how it was made
         xr.testing.assert_identical(got, want)
-        same_attributes(got.band_data.attrs, want.band_data.attrs)
     with pytest.raises(hr.NotFoundError, match="no level 3: the image has 2 overviews"):
         ours(f"{path}#level=3")
     (folder / "x.tif.ovr").write_bytes(b"something else")
