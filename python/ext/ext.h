@@ -13,6 +13,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,6 +24,10 @@
 typedef struct ext_state {
     PyObject *make_error; /* headrace._errors.make */
     PyTypeObject *context, *store, *node, *selection, *tensor, *batch;
+    /* Of stores that are Python's: the library's threads that run Python, and whether no
+     * more may, since the interpreter ends. */
+    atomic_int ncallers;
+    atomic_bool is_ending;
 } ext_state;
 
 #define EXT_HEAD PyObject_HEAD ext_state *state
@@ -157,8 +162,15 @@ PyObject *ext_explain(PyObject *module, PyObject *args);
 /* node.c: module functions. */
 PyObject *ext_open(PyObject *module, PyObject *args);
 PyObject *ext_open_store(PyObject *module, PyObject *args);
+
+/* store.c: module functions. */
 PyObject *ext_memory_store(PyObject *module, PyObject *args);
 PyObject *ext_directory_store(PyObject *module, PyObject *args);
+/* A handle; the reference is its own then, and gone on failure. */
+PyObject *ext_store_wrap(ext_state *state, hr_store *store);
+/* store_python.c: module functions. */
+PyObject *ext_python_store(PyObject *module, PyObject *args);
+PyObject *ext_end_stores(PyObject *module, PyObject *args);
 
 extern PyType_Spec ext_context_spec, ext_store_spec, ext_node_spec, ext_selection_spec,
     ext_tensor_spec, ext_batch_spec;

@@ -183,6 +183,13 @@ static PyMethodDef functions[] = {
     {"memory_store", ext_memory_store, METH_VARARGS, "memory_store(context) -> Store"},
     {"directory_store", ext_directory_store, METH_VARARGS,
      "directory_store(context, path) -> Store: what is set in it goes before the files"},
+    {"python_store", ext_python_store, METH_VARARGS,
+     "python_store(context, adapter, url, can_list) -> Store: see _stores.py; what is "
+     "set "
+     "in it goes before what the adapter has"},
+    {"end_stores", ext_end_stores, METH_NOARGS,
+     "end_stores(): from now on stores that are Python's fail; none is in a call after "
+     "it"},
     {"selection", ext_selection_new, METH_VARARGS,
      "selection(node, kind, key) -> Selection"},
     {"selections", ext_selections_new, METH_VARARGS,

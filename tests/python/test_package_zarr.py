@@ -99,16 +99,9 @@ def test_other_stores_hand_their_bytes_over(folder, kind, shards):
     expected = np.where(np.arange(12)[:, None] < 6, DATA, -3)
     hz.reset_stats()
     same(z[...], expected)
-    if shards is None:
-        same(z[2:9, 3], expected[2:9, 3])
-        same(z.oindex[[8, 1], :], expected[[8, 1]])
-        assert hz.stats() == {"native": 0, "callback": 3, "fallback": {}}
-    else:
-        with pytest.raises(hr.StrictError, match="part of a shard"):
-            z[2:9, 3]
-        with zarr.config.set({"codec_pipeline.strict": False}):
-            same(z[2:9, 3], expected[2:9, 3])
-        assert any("part of a shard" in reason for reason in hz.stats()["fallback"])
+    same(z[2:9, 3], expected[2:9, 3])
+    same(z.oindex[[8, 1], :], expected[[8, 1]])
+    assert hz.stats() == {"native": 0, "callback": 3, "fallback": {}}
 
 
 def test_strings_and_fields(folder):
@@ -212,6 +205,33 @@ def test_chunks_go_where_their_contexts_say(folder, store):
     for wrong in ({(3, 0): None}, {(0,): None}, {(0, 0): hz.ItemContext(selection=9)}):
         with pytest.raises(hr.SelectionError):
             hz.getitems(z, wrong)
+
+
+@pytest.mark.parametrize("store", ["local", "memory"])
+@pytest.mark.parametrize("shards", [None, (10, 8)])
+def test_chunks_are_written_as_their_contexts_say(folder, store, shards):
+    where = folder / "s" if store == "local" else zarr.storage.MemoryStore()
+    z = zarr.create_array(where, name="x", shape=DATA.shape, dtype="<i4", fill_value=-1,
+                          chunks=(5, 4), shards=shards)
+    rows, columns = shards or (5, 4)
+    expected = np.full(DATA.shape, -1, "<i4")
+    hz.setitems(z, {(0, 0): DATA[:rows, :columns], (1, 1): 7,
+                    (0, 1): DATA[:rows, columns:2 * columns][1:4:2, -1]},
+                {(0, 1): hz.ItemContext(selection=np.s_[1:4:2, -1]), (0, 0): None})
+    expected[:rows, :columns] = DATA[:rows, :columns]
+    expected[rows:2 * rows, columns:2 * columns] = 7
+    expected[1:4:2, min(2 * columns, 10) - 1] = DATA[:rows, columns:2 * columns][1:4:2, -1]
+    same(z[...], expected)
+    hz.setitems(z, {})
+    for values, contexts, error in [
+            ({(9, 0): 1}, {}, hr.SelectionError), ({(0,): 1}, {}, hr.SelectionError),
+            ({(0, 0): np.zeros(3)}, {}, hr.ShapeError),
+            ({(0, 0): 1}, {(0, 1): None}, hr.ArgumentError),
+            ({(0, 0): 1}, {(0, 0): hz.ItemContext(selection=np.s_[::-1])}, hr.SelectionError),
+            ({(0, 0): 1}, {(0, 0): hz.ItemContext(device="cpu")}, hr.ArgumentError)]:
+        with pytest.raises(error):
+            hz.setitems(z, {(1, 1): 8} | values, contexts)
+    same(z[...], expected)  # nothing was written
 
 
 def test_the_entry_point_is_found_by_another_process(folder):

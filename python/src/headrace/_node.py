@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _cf, _config, _dtypes, _ext, _read, _select
+from . import _cf, _config, _dtypes, _ext, _read, _select, _stores
 from ._errors import ArgumentError, NotFoundError
 from ._future import Future, Progress
 
@@ -274,10 +274,17 @@ def _wrap(node: _ext.Node, context: _ext.Context, device: tuple[int, int],
     return (Array if info["is_array"] else Group)(node, info, context, device, source)
 
 
-def open(url: str | os.PathLike[str] | MemoryStore, device: Any = None, *, path: str = "",
-         consolidated: bool | None = None, zarr_format: int | None = None) -> Any:
+def open(url: Any, device: Any = None, *, path: str = "", consolidated: bool | None = None,
+         zarr_format: int | None = None) -> Any:
     """Open the array or group at a path or file:// URL of a Zarr directory or a TIFF file, or
-    in a store.
+    in a store: a MemoryStore, a mapping of keys to bytes (a dict, fsspec's FSMap), a store of
+    zarr-python, or an object with get(key) -> bytes, or None where the key is absent.
+
+    Such an object may also have list(prefix) -> pairs (name, is_prefix) of the direct children,
+    without which groups tell members by consolidated metadata only; and size(key) -> int or
+    None, read(key, offset, nbytes) -> bytes, by which parts of shards and of TIFF files are
+    read. All of them are called by the library's threads, several at once; what they raise is
+    a StoreError of the read, and only None says that a chunk is absent.
 
     device: where results go: "cpu", "cuda" (the current GPU), "cuda:1", "auto" (the GPU
     where there is one), an index, or what frameworks call a device; None: as configured.
@@ -291,9 +298,13 @@ def open(url: str | os.PathLike[str] | MemoryStore, device: Any = None, *, path:
         raise ArgumentError("consolidated is None, True or False; zarr_format None, 2 or 3")
     options = (_CONSOLIDATED[consolidated], zarr_format or 0)
     where = _config.parse_device(device)
+    url = _stores.directory_of(url) or url
     if isinstance(url, MemoryStore):
         context = url._context
         node = _ext.open_store(url._store, path, *options)
+    elif not isinstance(url, (str, bytes, os.PathLike)):
+        context = _config.context()
+        node = _ext.open_store(_stores.open_store(context, url), path, *options)
     else:
         context = _config.context()
         url = os.fspath(url)

@@ -9,8 +9,10 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from . import _config, _dtypes, _ext, _read
-from ._errors import SelectionError
+from ._errors import ArgumentError, SelectionError, ShapeError
 from ._node import Array
 from ._tensor import Tensor
 
@@ -75,3 +77,39 @@ def read_items(node: _ext.Node, grid: Sequence[int],
     _read.submit(wants, lambda results: results, out=outs, stream=None, may_cast=False,
                  devices=[_config.HOST] * len(wants), strict=None, progress=None).result()
     return dict(zip(chosen, outs))
+
+
+def _shape_of(key: Sequence[Any], shape: Sequence[int]) -> tuple[int, ...]:
+    """Of what an index of integers and forward slices selects."""
+    slices = [(part, n) for part, n in zip(key, shape) if isinstance(part, slice)]
+    if any((part.step or 1) < 0 for part, _ in slices):
+        raise SelectionError("zarr-python writes no slices that go backwards")
+    return tuple(len(range(*part.indices(n))) for part, n in slices)
+
+
+def _on_host(value: Any) -> np.ndarray[Any, Any]:
+    if isinstance(value, Tensor):
+        value = value.to("numpy")
+    elif hasattr(value, "__cuda_array_interface__"):  # CuPy's way, and torch's
+        value = value.get() if hasattr(value, "get") else value.cpu()
+    return np.asarray(value)
+
+
+def write_items(array: Any, grid: Sequence[int], values: Mapping[tuple[int, ...], Any],
+                contexts: Mapping[tuple[int, ...], ItemContext | None]) -> list[tuple[Any, Any]]:
+    """What is to be written, checked: indices of the zarr.Array and values on the host."""
+    if unknown := contexts.keys() - values.keys():
+        raise ArgumentError(f"contexts without values: {sorted(unknown)}")
+    writes = []
+    for coordinates, value in values.items():
+        context = contexts.get(coordinates) or ItemContext()
+        if (context.out, context.dtype, context.device) != (None, None, None):
+            raise ArgumentError("out, dtype and device of a context are for reading")
+        key = _key(coordinates, grid, array.shape, context.selection)
+        host, shape = _on_host(value), _shape_of(key, array.shape)
+        try:
+            writes.append((key, np.broadcast_to(host, shape)))
+        except ValueError:
+            raise ShapeError(f"values for chunk {coordinates} have shape {host.shape}, "
+                             f"expected {shape}") from None
+    return writes

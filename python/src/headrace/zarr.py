@@ -7,7 +7,8 @@ SPDX-License-Identifier: Apache-2.0
 
 Whatever zarr.Array is asked for is read in one batch, each chunk once, on all cores, into
 host memory or, under zarr.config.enable_gpu(), into GPU memory. Files of a LocalStore are
-read by the library; other stores hand their bytes over. Writing is zarr-python's own.
+read by the library; other stores hand their bytes over, parts of shards when the library
+asks for them. Writing is zarr-python's own.
 
 What headrace does not read falls back to zarr-python, and stats() says how often and why;
 with zarr.config.set({"codec_pipeline.strict": True}) it is an error instead.
@@ -15,12 +16,14 @@ with zarr.config.set({"codec_pipeline.strict": True}) it is an error instead.
 
 from __future__ import annotations
 
+import asyncio
 import collections
+import contextlib
 import json
 import os
 import threading
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,14 +36,14 @@ from zarr.core.sync import sync
 from zarr.registry import register_pipeline
 from zarr.storage import LocalStore, StorePath
 
-from . import _config, _dtypes, _ext
+from . import _config, _dtypes, _ext, _stores
 from ._errors import Error, MetadataError, StrictError, TooLargeError, UnsupportedError
 from ._future import Future
 from ._tensor import Tensor, as_tensor
-from ._zarr_items import ItemContext, read_items
+from ._zarr_items import ItemContext, read_items, write_items
 from ._zarr_rows import Merged, Unmergeable, merge
 
-__all__ = ["ItemContext", "Pipeline", "getitems", "reset_stats", "stats"]
+__all__ = ["ItemContext", "Pipeline", "getitems", "reset_stats", "setitems", "stats"]
 
 _INLINE_NBYTES = 1 << 18  # so little is waited for at once: quicker than the event loop
 _counts: collections.Counter[str] = collections.Counter()
@@ -108,20 +111,27 @@ class _Source:
                 node, shape = self._opened[1]
                 if all(n <= m for n, m in zip(reach, shape)):
                     return node
-            store = _ext.directory_store(context, root)
-            name, text = self.document(reach)
-            store.set(f"{path}/{name}" if path else name, text)
-            node = _ext.open_store(store, path, 2, self.metadata.zarr_format)
+            node = self._node(_ext.directory_store(context, root), path, reach)
             self._opened = (place, (node, node.describe()["shape"]))
             return node
+
+    def _node(self, store: _ext.Store, path: str, reach: Sequence[int]) -> _ext.Node:
+        name, text = self.document(reach)
+        store.set(f"{path}/{name}" if path else name, text)
+        return _ext.open_store(store, path, 2, self.metadata.zarr_format)
+
+    def lazy_node(self, adapter: _stores.ZarrStore, path: str,
+                  reach: Sequence[int]) -> _ext.Node:
+        """The array over a store that is asked for chunks, or parts of them, as they are read."""
+        store = _stores.handle(_config.context(), self.store, adapter, False)
+        return self._node(store, path, reach)
 
     def loaded_node(self, reach: Sequence[int], values: dict[str, Any]) -> _ext.Node:
         """The array over chunks in memory."""
         store = _ext.memory_store(_config.context())
-        store.set(*self.document(reach))
         for key, value in values.items():
             store.set(key, value)
-        return _ext.open_store(store, "", 2, self.metadata.zarr_format)
+        return self._node(store, "", reach)
 
 
 def _encoding(source: _Source) -> tuple[str, int]:
@@ -196,26 +206,58 @@ class Pipeline(BatchedCodecPipeline):
         merged = merge([(_coordinates(key, separator, ndim), row[2], row[3])
                         for key, row in zip(keys, rows)],
                        _origins(source), array.shape, drop_axes)
-        is_local = isinstance(source.store, LocalStore)
-        values: dict[str, Any] = {}
-        try:
-            if is_local:
-                node = source.local_node(path, merged.reach)
-            else:
-                values = await _fetch(source, rows, keys)
-                node = source.loaded_node(merged.reach, values)
-        except (UnsupportedError, MetadataError, TooLargeError) as error:
-            raise _NotHere(str(error)) from None
-        missing = await _deliver(node, merged, array)
-        _counts["native" if is_local else "callback"] += 1
-        if not missing:
-            return tuple({"status": "present"} for _ in rows)
-        if is_local:
-            root = os.fspath(source.store.root)
-            found = [os.path.exists(os.path.join(root, row[0].path)) for row in rows]
+        if is_local := isinstance(source.store, LocalStore):
+            absent = await _from_files(source, path, rows, merged, array)
+        elif _is_sharded(source.metadata) and not all(row[4] for row in rows):
+            absent = await _in_parts(source, path, merged, array)
         else:
-            found = [key in values for key in keys]
-        return tuple({"status": "present" if is_found else "missing"} for is_found in found)
+            absent = await _from_values(source, rows, keys, merged, array)
+        _counts["native" if is_local else "callback"] += 1
+        return tuple({"status": "missing" if row[0].path in absent else "present"}
+                     for row in rows)
+
+
+@contextlib.contextmanager
+def _given_up() -> Iterator[None]:
+    """What the library does not open is for zarr-python."""
+    try:
+        yield
+    except (UnsupportedError, MetadataError, TooLargeError) as error:
+        raise _NotHere(str(error)) from None
+
+
+async def _from_files(source: _Source, path: str, rows: list[Any], merged: Merged,
+                      array: Any) -> set[str]:
+    """Read, by the library alone; paths of chunks that are absent."""
+    with _given_up():
+        node = source.local_node(path, merged.reach)
+    root = os.fspath(source.store.root)
+    if not await _deliver(node, merged, array):
+        return set()
+    return {row[0].path for row in rows if not os.path.exists(os.path.join(root, row[0].path))}
+
+
+async def _in_parts(source: _Source, path: str, merged: Merged, array: Any) -> set[str]:
+    """The same of a store that the library asks for what it needs of each shard."""
+    adapter = _stores.ZarrStore(source.store, asyncio.get_running_loop())
+    try:
+        with _given_up():
+            node = source.lazy_node(adapter, path, merged.reach)
+        await _deliver(node, merged, array, may_block=False)
+    finally:
+        adapter.close()  # what is given up shall not wait for this loop, which waits for it
+    return adapter.absent
+
+
+async def _from_values(source: _Source, rows: list[Any], keys: list[str], merged: Merged,
+                       array: Any) -> set[str]:
+    """The same of whole chunks, which are fetched first, as many at once as zarr-python has
+    it."""
+    values = await _fetch(rows, keys)
+    with _given_up():
+        node = source.loaded_node(merged.reach, values)
+    await _deliver(node, merged, array)
+    return {row[0].path for row, key in zip(rows, keys) if key not in values}
 
 
 def _origins(source: _Source) -> Any:
@@ -228,10 +270,8 @@ def _origins(source: _Source) -> Any:
     return shape
 
 
-async def _fetch(source: _Source, rows: list[Any], keys: list[str]) -> dict[str, Any]:
+async def _fetch(rows: list[Any], keys: list[str]) -> dict[str, Any]:
     """Encoded chunks from any store, many at once."""
-    if _is_sharded(source.metadata) and not all(row[4] for row in rows):
-        raise _NotHere("a part of a shard in a store that has no files")
     wanted = dict(zip(keys, (row[0] for row in rows)))
     buffers = await concurrent_map(
         [(getter,) for getter in wanted.values()],
@@ -245,8 +285,8 @@ def _is_sharded(metadata: Any) -> bool:
                getattr(metadata, "codecs", ()))
 
 
-async def _deliver(node: _ext.Node, merged: Merged, array: Any) -> int:
-    """Read into the array; the number of chunks that were absent."""
+async def _deliver(node: _ext.Node, merged: Merged, array: Any, may_block: bool = True) -> int:
+    """Read into the array; how many chunks were absent, inner ones of shards too."""
     info = node.describe()
     selection = _ext.selection(node, merged.kind, merged.key)
     is_vlen = info["kind"] >= _dtypes.VLEN_UTF8
@@ -258,7 +298,7 @@ async def _deliver(node: _ext.Node, merged: Merged, array: Any) -> int:
     settings = _config.config.get()
     batch = _ext.submit(_config.context(), ((node, selection, tensor, False, None),), 0,
                         False, settings.skip_checksums, settings.host_percent)
-    if tensor.nbytes <= _INLINE_NBYTES:
+    if may_block and tensor.nbytes <= _INLINE_NBYTES:
         batch.wait(-1)
     else:
         await Future(batch, lambda _: None, 1, None)
@@ -304,8 +344,25 @@ def getitems(array: Any, contexts: Mapping[tuple[int, ...], ItemContext | None])
     else:
         keys = [source.metadata.encode_chunk_key(numbers) for numbers in contexts]
         rows = [(array.async_array.store_path / key, None, None, None, True) for key in keys]
-        node = source.loaded_node(source.metadata.shape, sync(_fetch(source, rows, keys)))
+        node = source.loaded_node(source.metadata.shape, sync(_fetch(rows, keys)))
     return read_items(node, _origins(source), contexts)
+
+
+def setitems(array: Any, values: Mapping[tuple[int, ...], Any],
+             contexts: Mapping[tuple[int, ...], ItemContext | None] | None = None) -> None:
+    """Write chunks of a zarr.Array, by their numbers: the values for each, or for the part of
+    it that the selection of its context says (out, dtype and device are for reading).
+
+        setitems(z, {(0, 1): x, (2, 0): 7}, {(2, 0): ItemContext(selection=np.s_[:3, 1])})
+
+    Values are arrays in any memory that broadcast to the chunk as it lies in the array, or to
+    the part. Numbers, selections and shapes are checked before anything is written. The
+    writing is zarr-python's, through any store, many chunks at once: of a chunk that is
+    written in part the rest is read first; if one fails, others may have been written.
+    """
+    writes = write_items(array, _origins(_Source(array.metadata, array.store)), values,
+                         contexts or {})
+    sync(concurrent_map(writes, array.async_array.setitem, zarr_config.get("async.concurrency")))
 
 
 register_pipeline(Pipeline)

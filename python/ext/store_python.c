@@ -1,0 +1,292 @@
+/* Stores that are objects of Python. SPDX-License-Identifier: Apache-2.0
+ *
+ * An adapter (headrace/_stores.py) has three methods:
+ *
+ *     open(key, in_parts) -> None where it is absent; the value as bytes; or its size
+ *     read(key, offset, nbytes) -> bytes, of a value whose size was given
+ *     list(prefix) -> pairs of a name and whether it is a prefix
+ *
+ * in_parts says whether parts of the value will be read (None: it is metadata). The GIL
+ * is held while they run, and not while bytes are copied. */
+#include "ext.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct python_store {
+    ext_state *state;
+    PyObject *adapter;
+} python_store;
+
+/* An open value: all of its bytes, or the key to ask for some. */
+typedef struct python_value {
+    PyObject *key; /* NULL: all bytes are here */
+    Py_buffer bytes;
+} python_value;
+
+/* Take the GIL; false once the interpreter is ending, when nobody may any more. */
+static bool enter(ext_state *state, PyGILState_STATE *gil) {
+    (void)atomic_fetch_add(&state->ncallers, 1);
+    if (atomic_load(&state->is_ending)) {
+        (void)atomic_fetch_sub(&state->ncallers, 1);
+        return false;
+    }
+    *gil = PyGILState_Ensure();
+    return true;
+}
+
+static void leave(ext_state *state, PyGILState_STATE gil) {
+    PyGILState_Release(gil);
+    (void)atomic_fetch_sub(&state->ncallers, 1);
+}
+
+static hr_status fail_ending(hr_error *err) {
+    (void)snprintf(err->message, sizeof err->message, "the interpreter is ending");
+    return HR_ERR_IO;
+}
+
+/* What was raised as the record of an error; nothing is raised after it. */
+static hr_status fail_raised(hr_error *err) {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    PyObject *name = type != NULL ? PyObject_GetAttrString(type, "__name__") : NULL;
+    PyObject *text = value != NULL ? PyObject_Str(value) : NULL;
+    PyObject *number = value != NULL ? PyObject_GetAttrString(value, "errno") : NULL;
+    const char *name_text = name != NULL ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    const char *value_text = text != NULL ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    (void)snprintf(err->message, sizeof err->message, "%s: %s",
+                   name_text != NULL ? name_text : "an exception",
+                   value_text != NULL ? value_text : "");
+    if (number != NULL && PyLong_Check(number)) {
+        err->os_errno = (int32_t)PyLong_AsLong(number);
+    }
+    hr_status status =
+        type != NULL && PyErr_GivenExceptionMatches(type, PyExc_MemoryError)
+            ? HR_ERR_MEMORY
+            : HR_ERR_IO;
+    Py_XDECREF(number);
+    Py_XDECREF(text);
+    Py_XDECREF(name);
+    Py_XDECREF(trace);
+    Py_XDECREF(value);
+    Py_XDECREF(type);
+    PyErr_Clear();
+    return status;
+}
+
+/* A new reference. */
+static PyObject *in_parts(const hr_read_context *reading) {
+    hr_read_info info = HR_READ_INFO_INIT;
+    if (reading == NULL || hr_read_context_describe(reading, &info, NULL) != HR_OK) {
+        return Py_BuildValue("");
+    }
+    return PyBool_FromLong(info.array->shard_shape != NULL ||
+                           strstr(info.array->format, "tiff") != NULL);
+}
+
+static bool take_value(PyObject *given, const char *key, python_value *v,
+                       uint64_t *nbytes) {
+    if (PyLong_Check(given)) {
+        *nbytes = PyLong_AsUnsignedLongLong(given);
+        v->key = PyErr_Occurred() == NULL ? ext_text(key) : NULL;
+        return v->key != NULL;
+    }
+    if (PyObject_GetBuffer(given, &v->bytes, PyBUF_SIMPLE) != 0) {
+        return false;
+    }
+    *nbytes = (uint64_t)v->bytes.len;
+    return true;
+}
+
+static hr_status open_held(const python_store *s, const char *key,
+                           const hr_read_context *reading, hr_custom_value *out,
+                           hr_error *err) {
+    PyObject *given =
+        PyObject_CallMethod(s->adapter, "open", "NN", ext_text(key), in_parts(reading));
+    if (given == NULL) {
+        return fail_raised(err);
+    }
+    hr_status status = HR_OK;
+    python_value *v = calloc(1, sizeof *v);
+    if (given == Py_None) {
+        status = HR_ERR_NOT_FOUND;
+    } else if (v == NULL) {
+        status = HR_ERR_MEMORY;
+    } else if (!take_value(given, key, v, &out->nbytes)) {
+        status = fail_raised(err);
+    }
+    Py_DECREF(given);
+    if (status != HR_OK) {
+        free(v);
+        return status;
+    }
+    out->handle = v;
+    return HR_OK;
+}
+
+static hr_status python_open(void *user, const char *key, const hr_read_context *reading,
+                             hr_custom_value *out, hr_error *err) {
+    const python_store *s = user;
+    PyGILState_STATE gil;
+    if (!enter(s->state, &gil)) {
+        return fail_ending(err);
+    }
+    hr_status status = open_held(s, key, reading, out, err);
+    leave(s->state, gil);
+    return status;
+}
+
+static hr_status read_held(const python_store *s, const python_value *v, uint64_t offset,
+                           uint64_t nbytes, void *dst, uint64_t *nread, hr_error *err) {
+    Py_buffer bytes;
+    PyObject *given =
+        PyObject_CallMethod(s->adapter, "read", "OKK", v->key, (unsigned long long)offset,
+                            (unsigned long long)nbytes);
+    if (given == NULL || PyObject_GetBuffer(given, &bytes, PyBUF_SIMPLE) != 0) {
+        Py_XDECREF(given);
+        return fail_raised(err);
+    }
+    *nread = (uint64_t)bytes.len;
+    if (bytes.len > 0) {
+        memcpy(dst, bytes.buf, *nread < nbytes ? *nread : nbytes);
+    }
+    PyBuffer_Release(&bytes);
+    Py_DECREF(given);
+    return HR_OK;
+}
+
+static hr_status python_read(void *user, void *handle, uint64_t offset, uint64_t nbytes,
+                             void *dst, const hr_read_context *reading, uint64_t *nread,
+                             hr_error *err) {
+    (void)reading;
+    const python_store *s = user;
+    const python_value *v = handle;
+    if (v->key == NULL) {
+        memcpy(dst, (const uint8_t *)v->bytes.buf + offset, nbytes);
+        *nread = nbytes;
+        return HR_OK;
+    }
+    PyGILState_STATE gil;
+    if (!enter(s->state, &gil)) {
+        return fail_ending(err);
+    }
+    hr_status status = read_held(s, v, offset, nbytes, dst, nread, err);
+    leave(s->state, gil);
+    return status;
+}
+
+/* Once the interpreter is ending its objects are left to it. */
+static void python_close(void *user, void *handle) {
+    const python_store *s = user;
+    python_value *v = handle;
+    PyGILState_STATE gil;
+    if (enter(s->state, &gil)) {
+        if (v->key == NULL) {
+            PyBuffer_Release(&v->bytes);
+        }
+        Py_XDECREF(v->key);
+        leave(s->state, gil);
+    }
+    free(v);
+}
+
+static hr_status list_held(const python_store *s, const char *prefix,
+                           int (*entry)(void *sink, const char *name, int is_prefix),
+                           void *sink, hr_error *err) {
+    PyObject *given = PyObject_CallMethod(s->adapter, "list", "N", ext_text(prefix));
+    PyObject *pairs = given != NULL ? PySequence_List(given) : NULL;
+    Py_XDECREF(given);
+    bool ok = pairs != NULL;
+    Py_ssize_t n = ok ? PyList_Size(pairs) : 0;
+    for (Py_ssize_t i = 0; ok && i < n; i++) {
+        const char *name;
+        int is_prefix;
+        ok = PyArg_ParseTuple(PyList_GetItem(pairs, i), "sp", &name, &is_prefix) != 0;
+        if (ok && entry(sink, name, is_prefix) == 0) {
+            break;
+        }
+    }
+    Py_XDECREF(pairs);
+    return ok ? HR_OK : fail_raised(err);
+}
+
+static hr_status python_list(void *user, const char *prefix,
+                             int (*entry)(void *sink, const char *name, int is_prefix),
+                             void *sink, hr_error *err) {
+    const python_store *s = user;
+    PyGILState_STATE gil;
+    if (!enter(s->state, &gil)) {
+        return fail_ending(err);
+    }
+    hr_status status = list_held(s, prefix, entry, sink, err);
+    leave(s->state, gil);
+    return status;
+}
+
+static void python_destroy(void *user) {
+    python_store *s = user;
+    PyGILState_STATE gil;
+    if (enter(s->state, &gil)) {
+        Py_DECREF(s->adapter);
+        leave(s->state, gil);
+    }
+    free(s);
+}
+
+/* A store of the adapter, with room in memory before it. */
+static hr_status create(hr_context *context, const hr_custom_store *functions,
+                        hr_store **out, hr_error *err) {
+    hr_store *below = NULL;
+    hr_status status = hr_store_create_custom(context, functions, &below, err);
+    if (status != HR_OK) {
+        python_destroy(functions->user);
+        return status;
+    }
+    status = hr_store_create_overlay(below, out, err);
+    hr_store_unref(below);
+    return status;
+}
+
+PyObject *ext_python_store(PyObject *module, PyObject *args) {
+    ext_state *state = ext_state_of(module);
+    PyObject *context, *adapter;
+    const char *url;
+    int can_list;
+    if (!PyArg_ParseTuple(args, "OOsp", &context, &adapter, &url, &can_list) ||
+        !ext_is(context, state->context, "Context")) {
+        return NULL;
+    }
+    python_store *s = malloc(sizeof *s);
+    if (s == NULL) {
+        return PyErr_NoMemory();
+    }
+    *s = (python_store){.state = state, .adapter = adapter};
+    Py_INCREF(adapter);
+    const hr_custom_store functions = {.abi_version = HR_CUSTOM_STORE_VERSION,
+                                       .url = url,
+                                       .user = s,
+                                       .open = python_open,
+                                       .read = python_read,
+                                       .close = python_close,
+                                       .list = can_list ? python_list : NULL,
+                                       .destroy = python_destroy};
+    hr_error err = HR_ERROR_INIT;
+    hr_store *store = NULL;
+    hr_status status =
+        create(((ext_context *)context)->context, &functions, &store, &err);
+    return status == HR_OK ? ext_store_wrap(state, store) : ext_raise(state, &err);
+}
+
+PyObject *ext_end_stores(PyObject *module, PyObject *args) {
+    (void)args;
+    ext_state *state = ext_state_of(module);
+    const struct timespec moment = {.tv_nsec = 1000000};
+    atomic_store(&state->is_ending, true);
+    Py_BEGIN_ALLOW_THREADS while (atomic_load(&state->ncallers) > 0) {
+        (void)nanosleep(&moment, NULL);
+    }
+    Py_END_ALLOW_THREADS return Py_BuildValue("");
+}

@@ -1,0 +1,145 @@
+"""Stores that are objects of Python. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import concurrent.futures
+import functools
+import os
+import sys
+import threading
+from collections.abc import Coroutine, Iterable, Mapping
+from typing import Any
+
+from . import _ext
+from ._errors import ArgumentError, CancelledError
+
+_DOCUMENTS = {"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata"}
+
+
+def _is_whole(key: str, in_parts: bool | None) -> bool:
+    """Metadata, and chunks that are one value each; not shards and files."""
+    return key.rpartition("/")[2] in _DOCUMENTS if in_parts is None else not in_parts
+
+
+class ObjectStore:
+    """What the extension calls, over an object with get(key) and perhaps more."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self._has_parts = hasattr(store, "size") and hasattr(store, "read")
+
+    def open(self, key: str, in_parts: bool | None) -> Any:
+        if self._has_parts and not _is_whole(key, in_parts):
+            return self._store.size(key)
+        return self._store.get(key)
+
+    def read(self, key: str, offset: int, nbytes: int) -> Any:
+        return self._store.read(key, offset, nbytes)
+
+    def list(self, prefix: str) -> Iterable[tuple[str, bool]]:
+        if hasattr(self._store, "list"):
+            return self._store.list(prefix)  # type: ignore[no-any-return]
+        start = prefix + "/" if prefix else ""
+        parts = (key[len(start):].partition("/") for key in self._store if key.startswith(start))
+        return {(name, bool(slash)) for name, slash, _ in parts}
+
+
+class ZarrStore:
+    """What the extension calls, over a store of zarr-python, whose coroutines run on a loop
+    in another thread than those that call. absent: keys of chunks that are not there."""
+
+    def __init__(self, store: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._store, self._loop = store, loop
+        self.absent: set[str] = set()
+        self._lock = threading.Lock()
+        self._running: set[concurrent.futures.Future[Any]] | None = set()
+
+    def close(self) -> None:
+        """Let nobody wait for the loop any more: it may be about to wait itself."""
+        with self._lock:
+            running, self._running = self._running or set(), None
+        for future in running:
+            future.cancel()
+
+    def _run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        with self._lock:
+            if self._running is None or asyncio._get_running_loop() is self._loop:
+                coroutine.close()
+                raise (CancelledError("the read was cancelled") if self._running is None else
+                       ArgumentError("the loop cannot wait for itself"))
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+            self._running.add(future)
+        try:
+            return future.result()
+        finally:
+            with self._lock:
+                (self._running or set()).discard(future)
+
+    def _get(self, key: str, byte_range: Any = None) -> Any:
+        from zarr.core.buffer import cpu
+
+        buffer = self._run(self._store.get(key, cpu.buffer_prototype, byte_range))
+        return None if buffer is None else memoryview(buffer.as_numpy_array())
+
+    def open(self, key: str, in_parts: bool | None) -> Any:
+        try:
+            value = self._get(key) if _is_whole(key, in_parts) else \
+                self._run(self._store.getsize(key))
+        except FileNotFoundError:
+            value = None
+        if value is None:
+            self.absent.add(key)
+        return value
+
+    def read(self, key: str, offset: int, nbytes: int) -> Any:
+        from zarr.abc.store import RangeByteRequest
+
+        part = self._get(key, RangeByteRequest(offset, offset + nbytes))
+        return b"" if part is None else part
+
+    def list(self, prefix: str) -> Iterable[tuple[str, bool]]:
+        async def names() -> set[str]:
+            return {name.strip("/") async for name in self._store.list_dir(prefix)}
+
+        # Whether there is something below a name is not said.
+        return [(name, True) for name in self._run(names()) - _DOCUMENTS]
+
+
+def _is_zarr_store(store: Any) -> bool:
+    return "zarr" in sys.modules and isinstance(store, sys.modules["zarr"].abc.store.Store)
+
+
+def directory_of(store: Any) -> str | None:
+    """Of a zarr-python store that is one: the library reads it without Python."""
+    if not _is_zarr_store(store):
+        return None
+    from zarr.storage import LocalStore
+
+    return os.fspath(store.root) if isinstance(store, LocalStore) else None
+
+
+@functools.cache
+def _end_in_time() -> None:
+    """No thread may be in a store when the interpreter ends. Registered late, so that it is
+    before what stores themselves registered."""
+    atexit.register(_ext.end_stores)
+
+
+def handle(context: _ext.Context, store: Any, adapter: Any, can_list: bool) -> _ext.Store:
+    """The store for the library; what is set in it goes before what the adapter has."""
+    _end_in_time()
+    return _ext.python_store(context, adapter, f"python:{type(store).__name__}", can_list)
+
+
+def open_store(context: _ext.Context, store: Any) -> _ext.Store:
+    """A handle for a mapping, an object with get, or a store of zarr-python."""
+    if _is_zarr_store(store):
+        from zarr.core.sync import _get_loop
+
+        return handle(context, store, ZarrStore(store, _get_loop()), store.supports_listing)
+    if not callable(getattr(store, "get", None)):
+        raise TypeError(f"neither a path nor a store: {type(store).__name__}")
+    can_list = hasattr(store, "list") or isinstance(store, Mapping)
+    return handle(context, store, ObjectStore(store), can_list)
