@@ -135,7 +135,9 @@ typedef struct hr_read_options {
 typedef struct hr_batch hr_batch;
 
 /* Start reading n requests. Each chunk (inner chunk of a shard) that any of them needs
- * is read and decoded once. Returns when the plan is made; an ill-formed request fails
+ * is read and decoded once; of uncompressed chunks only the bytes are read that are
+ * needed, and of Blosc's only those blocks decoded, so that damage elsewhere in such a
+ * chunk may go unnoticed. Returns when the plan is made; an ill-formed request fails
  * the call as a whole (the message names its number) and nothing is started. Errors:
  * HR_ERR_SELECTION, HR_ERR_SHAPE, HR_ERR_DTYPE, HR_ERR_OVERFLOW, HR_ERR_UNSUPPORTED, and
  * for destinations on a device HR_ERR_DEVICE and HR_ERR_FORKED. `options` may be NULL.
@@ -203,7 +205,8 @@ typedef struct hr_batch_stats {
     uint64_t nchunks_missing; /* of these, absent and filled */
     uint64_t nreads;          /* byte ranges read from the store */
     uint64_t read_nbytes;
-    uint64_t decoded_nbytes;  /* out of the last codec, before cropping */
+    uint64_t decoded_nbytes;  /* out of the last codec, before cropping; blocks that were
+                                 left out do not count */
     uint64_t copied_nbytes;   /* sent to devices */
     uint64_t ndecoded_cpu;    /* chunks decoded by the host */
     uint64_t ndecoded_device; /* chunks decoded by kernels */

@@ -66,6 +66,15 @@ static hr_status decode_block(const hr__blosc_frame *f, const hr__blosc_block *b
     return HR_OK;
 }
 
+/* Size of block i if nobody wants it; else 0. */
+static uint32_t unwanted_nbytes(const hr__blosc_frame *f, const hr__wanted *wanted,
+                                uint32_t i) {
+    uint32_t at = i * f->blocksize;
+    uint32_t left = f->nbytes - at;
+    uint32_t nbytes = left < f->blocksize ? left : f->blocksize;
+    return hr__wanted_any(wanted, at, (uint64_t)at + nbytes) ? 0 : nbytes;
+}
+
 static hr_status decode_blocks(const hr__blosc_frame *f, hr__decode *d, hr_error *err) {
     uint8_t *scratch = NULL;
     if (f->shuffle || f->bitshuffle) {
@@ -79,6 +88,11 @@ static hr_status decode_blocks(const hr__blosc_frame *f, hr__decode *d, hr_error
     for (uint32_t i = 0; i < f->nblocks; i++) {
         hr__blosc_block block;
         uint8_t *dst = d->dst + (size_t)i * f->blocksize;
+        uint32_t unwanted = unwanted_nbytes(f, d->wanted, i);
+        if (unwanted > 0) {
+            d->left_out_nbytes += unwanted;
+            continue;
+        }
         HR__TRY(hr__decode_check(d, err));
         HR__TRY(hr__blosc_block_at(f, d->src, i, &unclaimed, &block, err));
         HR__TRY(decode_block(f, &block, d, scratch, dst, err));
@@ -144,6 +158,11 @@ static hr_status leaves(const hr__codec *codec, const hr__decode *d, hr__leaves 
     uint32_t unclaimed = f.cbytes;
     for (uint32_t i = 0; i < f.nblocks; i++) {
         hr__blosc_block block;
+        uint32_t unwanted = unwanted_nbytes(&f, d->wanted, i);
+        if (unwanted > 0) {
+            out->left_out_nbytes += unwanted;
+            continue;
+        }
         HR__TRY(hr__blosc_block_at(&f, d->src, i, &unclaimed, &block, err));
         HR__TRY(block_leaves(f.format, &block, d, (uint64_t)i * f.blocksize, out, err));
     }
@@ -196,6 +215,7 @@ const hr__codec_type hr__codec_blosc = {
     .parse = parse,
     .decode = decode,
     .leaves = leaves,
+    .partial = true,
     .scratch_ratio = HR__ZSTD_SCRATCH_RATIO,
     .max_ratio = 1 << 15, /* of the densest inner format, zstd */
 };

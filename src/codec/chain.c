@@ -301,6 +301,11 @@ static int32_t last_writer(const hr__chain *chain) {
     return -1;
 }
 
+int32_t hr__chain_partial(const hr__chain *chain) {
+    int32_t i = last_writer(chain);
+    return i >= 0 && chain->codecs[i].type->partial ? i : -1;
+}
+
 static hr_status decode_step(const hr__codec *codec, hr__decode *step, uint8_t *dst,
                              hr__scratch *scratch, hr_error *err) {
     step->dst = NULL;
@@ -320,9 +325,11 @@ hr_status hr__chain_decode(const hr__chain *chain, hr__decode *d, hr_error *err)
     hr__scratch *stage = d->worker->stage[d->worker->level];
     int32_t writer = d->dst != NULL ? last_writer(chain) : -1;
     hr__decode step = *d;
+    const int32_t partial = hr__chain_partial(chain);
     int turn = 0; /* step.src is never in stage[turn] */
     for (int32_t i = chain->ncodecs - 1; i >= 0; i--) {
         const hr__codec *codec = &chain->codecs[i];
+        step.wanted = i == partial ? d->wanted : NULL;
         hr_status status =
             decode_step(codec, &step, i == writer ? d->dst : NULL, &stage[turn], err);
         if (status == HR_OK) {
@@ -346,6 +353,7 @@ hr_status hr__chain_decode(const hr__chain *chain, hr__decode *d, hr_error *err)
     }
     d->out = d->dst != NULL ? d->dst : step.src;
     d->out_nbytes = step.src_nbytes;
+    d->left_out_nbytes = step.left_out_nbytes;
     return HR_OK;
 }
 

@@ -12,6 +12,7 @@
 
 #include <json-c/json.h>
 
+#include "codec/wanted.h"
 #include "codec/worker.h"
 #include "core/alloc.h"
 #include "core/dtype.h"
@@ -108,6 +109,8 @@ typedef struct hr__decode {
     size_t dst_nbytes;
     const uint8_t *out;
     size_t out_nbytes;
+    const hr__wanted *wanted; /* of the output; NULL: all. For `partial` codecs, … */
+    size_t left_out_nbytes;   /* … which set this where they did not make all */
     bool grow; /* set with HR_ERR_DATA: dst was too small and the size was not known */
 } hr__decode;
 
@@ -128,6 +131,7 @@ typedef struct hr__codec_type {
     uint32_t scratch_ratio; /* what its kernels need beside their output, at most: so many
                                times as much, as a rule */
     uint32_t max_ratio; /* no encoded byte makes more decoded ones; 0: no limit known */
+    bool partial;       /* decode and leaves may leave out what is not wanted */
     bool view; /* out is always a part of src: no dst is needed (dst may be NULL) */
     bool vlen; /* decodes to elements of variable length too */
     /* Where the output can be made in order, in pieces that stay in the cache: decode
@@ -198,8 +202,12 @@ hr_status hr__codec_entry_v3(json_object *entry, const char **name, json_object 
 /* Decode a whole chunk. With dst: the decoded bytes (chain->decoded.nbytes of them) end
  * up there. With dst NULL: *out points to them, in src or in the worker's scratch, until
  * the worker decodes again. Sizes are checked: result and error name actual and expected.
- * d supplies worker, heap, skip_checksums, src, src_nbytes, dst. */
+ * d supplies worker, heap, skip_checksums, src, src_nbytes, dst, wanted. */
 hr_status hr__chain_decode(const hr__chain *chain, hr__decode *d, hr_error *err);
+
+/* The codec that may leave out parts of the chunk, since bytes of its output are those of
+ * the chunk; −1: none. */
+int32_t hr__chain_partial(const hr__chain *chain);
 
 /* Could so many bytes make what the codec is to give? Asked before memory is allocated by
  * the claim of the metadata. HR_ERR_DATA. */

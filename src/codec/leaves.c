@@ -150,7 +150,7 @@ hr_status hr__chain_leaves(const hr__chain *chain, const hr__kernel_chain *kerne
     out->base = d->src;
     out->leaves.n = 0;
     out->zstd_blocks.n = 0;
-    out->scratch_nbytes = 0;
+    out->scratch_nbytes = out->left_out_nbytes = 0;
     out->stored = false;
     out->mode = HR__SHUFFLE_NONE;
     out->typesize = 1;

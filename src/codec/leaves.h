@@ -48,14 +48,15 @@ typedef enum hr__shuffle_mode {
 
 typedef struct hr__leaves {
     const hr_allocator *allocator;
-    const uint8_t *base;     /* of the encoded chunk: offsets count from here */
-    hr__vec leaves;          /* of hr__leaf */
-    hr__vec zstd_blocks;     /* of hr__zstd_block */
-    uint64_t scratch_nbytes; /* of all leaves together */
-    bool stored;             /* no leaf: the decoded bytes are in the encoded ones, … */
-    uint64_t stored_at;      /* … from here */
-    hr__shuffle_mode mode;   /* how the decoded bytes lie: blocks of block_nbytes, each */
-    uint32_t typesize;       /* shuffled by itself for items of typesize */
+    const uint8_t *base;      /* of the encoded chunk: offsets count from here */
+    hr__vec leaves;           /* of hr__leaf */
+    hr__vec zstd_blocks;      /* of hr__zstd_block */
+    uint64_t scratch_nbytes;  /* of all leaves together */
+    uint64_t left_out_nbytes; /* that nobody wants */
+    bool stored;           /* no leaf: the decoded bytes are in the encoded ones, … */
+    uint64_t stored_at;    /* … from here */
+    hr__shuffle_mode mode; /* how the decoded bytes lie: blocks of block_nbytes, each */
+    uint32_t typesize;     /* shuffled by itself for items of typesize */
     uint64_t block_nbytes;
 } hr__leaves;
 
@@ -116,9 +117,9 @@ const char *hr__chain_refuses_leaves(const hr__chain *chain);
 const char *hr__chain_why_host(const hr__chain *chain, char text[HR__WHY_HOST_NBYTES]);
 
 /* Describe one chunk of a chain and what hr__chain_for_kernels says of it: d supplies
- * worker, src, src_nbytes and skip_checksums; its checksums are verified here. `out` is
- * emptied first. HR_ERR_UNSUPPORTED: not by kernels (the host can); other errors as
- * hr__chain_decode. Sizes are checked as there. */
+ * worker, src, src_nbytes, wanted and skip_checksums; its checksums are verified here.
+ * `out` is emptied first. HR_ERR_UNSUPPORTED: not by kernels (the host can); other errors
+ * as hr__chain_decode. Sizes are checked as there. */
 hr_status hr__chain_leaves(const hr__chain *chain, const hr__kernel_chain *kernels,
                            const hr__decode *d, hr__leaves *out, hr_error *err);
 

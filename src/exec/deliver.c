@@ -9,6 +9,7 @@
 #include "exec/pieces.h"
 #include "exec/run.h"
 #include "exec/scatter.h"
+#include "exec/wanted.h"
 
 static void fail_missing(hr__run *run, const hr__chunk *chunk, const char *key) {
     const hr__source *source = run->targets[chunk->object->array_id].source;
@@ -145,10 +146,12 @@ hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
             return HR_OK;
         }
     }
+    hr__wanted wanted;
+    d.wanted = hr__wanted_to_decode(run, chunk, chain, &wanted);
     const uint64_t start = hr__clock_ns();
     HR__TRY(hr__chain_decode(chain, &d, err));
     (void)hr__stages_lap(&run->stages, HR_STAGE_DECODE, start);
-    hr__run_count_decoded(run, d.out_nbytes);
+    hr__run_count_decoded(run, d.out_nbytes - d.left_out_nbytes);
     hr__kept_add(run, chunk, chain, d.out);
     return d.dst != NULL ? HR_OK : hr__run_put(run, chunk, d.out, d.out_nbytes, err);
 }

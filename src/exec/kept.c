@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/checked.h"
+#include "exec/wanted.h"
 
 /* Number of a chunk in its grid, C order; false if it does not fit. */
 static bool number_of(const hr__grid_axis *grid, const int64_t *coords, int32_t ndim,
@@ -66,7 +67,7 @@ hr_status hr__kept_read(hr__run *run, hr__object *object, const hr__range *range
                         uint8_t *dst, hr_error *err) {
     hr__cache *cache = run->context->encoded;
     if (cache == NULL) {
-        return hr__run_read(run, object, range, dst, err);
+        return hr__wanted_read(run, object, range, dst, err);
     }
     uint64_t lo = UINT64_MAX;
     uint64_t hi = 0;

@@ -8,7 +8,8 @@
  */
 hr__cache_key hr__kept_key(const hr__run *run, const hr__object_plan *plan);
 
-/* Read a range; what is kept of it encoded is not read again, the rest is kept. */
+/* Read a range; what is kept of it encoded is not read again, the rest is kept. With no
+ * such cache, only what is wanted is read of uncompressed chunks. */
 hr_status hr__kept_read(hr__run *run, hr__object *object, const hr__range *range,
                         uint8_t *dst, hr_error *err);
 /* A chunk failed: its encoded bytes may have been read wrong. */

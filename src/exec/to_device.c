@@ -7,6 +7,7 @@
 #include "exec/kept.h"
 #include "exec/run.h"
 #include "exec/slab.h"
+#include "exec/wanted.h"
 
 hr__ring *hr__run_only_ring(const hr__run *run, const hr__chunk *chunk) {
     hr__ring *ring = run->targets[chunk->uses->request].ring;
@@ -49,11 +50,13 @@ hr_status hr__run_decode_to_ring(hr__run *run, hr__worker *w, const hr__chunk *c
                     .src_nbytes = chunk->nbytes,
                     .dst = hr__slab_reserve(slab, nbytes, &offset),
                     .dst_nbytes = nbytes};
+    hr__wanted wanted;
+    d.wanted = hr__wanted_to_decode(run, chunk, chain, &wanted);
     const uint64_t start = hr__clock_ns();
     hr_status status = hr__chain_decode(chain, &d, err);
     (void)hr__stages_lap(&run->stages, HR_STAGE_DECODE, start);
     if (status == HR_OK) {
-        hr__run_count_decoded(run, nbytes);
+        hr__run_count_decoded(run, nbytes - d.left_out_nbytes);
         hr__kept_add(run, chunk, chain, d.dst);
         status = hr__slab_add_decoded(slab, chunk, offset, err);
     }
@@ -159,11 +162,16 @@ static hr_status find_route(const hr__chunk *chunk, const hr__kernel_chain *kern
 static hr_status describe(const hr__run *run, hr__worker *w, const hr__chunk *chunk,
                           const route *way, const uint8_t *src, hr__leaves *leaves,
                           hr_error *err) {
-    const hr__decode d = {.worker = w,
-                          .skip_checksums = run->skip_checksums,
-                          .cancelled = &run->cancelled,
-                          .src = src,
-                          .src_nbytes = chunk->nbytes};
+    hr__decode d = {.worker = w,
+                    .skip_checksums = run->skip_checksums,
+                    .cancelled = &run->cancelled,
+                    .src = src,
+                    .src_nbytes = chunk->nbytes};
+    hr__wanted wanted;
+    if (way->kernels->nfront == 0 && hr__chain_partial(way->chain) >= 0 &&
+        hr__wanted_find(chunk, way->chain, &wanted)) {
+        d.wanted = &wanted;
+    }
     *leaves = (hr__leaves){
         .allocator = w->allocator, .leaves = w->leaves, .zstd_blocks = w->zstd_blocks};
     hr_status status = hr__chain_leaves(way->chain, way->kernels, &d, leaves, err);
@@ -176,7 +184,8 @@ static hr_status add_described(hr__run *run, hr__slab *slab, const hr__chunk *ch
                                const route *way, const hr__leaves *leaves,
                                uint64_t offset, hr_error *err) {
     HR__TRY(hr__slab_add_leaves(slab, chunk, way->kernels, leaves, offset, err));
-    atomic_fetch_add(&run->decoded_nbytes, way->chain->decoded.nbytes);
+    atomic_fetch_add(&run->decoded_nbytes,
+                     way->chain->decoded.nbytes - leaves->left_out_nbytes);
     atomic_fetch_add(&run->ndecoded_device, 1);
     if (hr__slab_nvcomp_takes_any(slab, leaves)) {
         atomic_fetch_add(&run->ndecoded_nvcomp, 1);
