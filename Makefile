@@ -9,7 +9,7 @@ DEMO_ARRAY := examples/data/jacksboro.zarr/elevation
 DEMO_PNG := $(BUILD)/jacksboro.png
 SAN := -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g" -DHR_CUDA=off
 
-.PHONY: demo test build build-tests setup-test corpus pytest check check-asan check-tsan bench-host bench-e2e clean help
+.PHONY: demo test build build-tests setup-test corpus pytest check check-asan check-tsan bench-host bench-e2e bench-tiff clean help
 
 help:
 	@echo "make demo        set up, build, read the example dataset, write a quick-look PNG"
@@ -20,6 +20,7 @@ help:
 	@echo "make check-tsan  the tests under ThreadSanitizer"
 	@echo "make bench-host  compare with other readers on this machine"
 	@echo "make bench-e2e   the same, into host or GPU memory, with fields like real ones"
+	@echo "make bench-tiff  TIFF files, beside tifffile and GDAL"
 	@echo "make clean       remove what the build made (not .venv)"
 
 demo: build
@@ -99,6 +100,12 @@ bench-e2e:
 		CMAKE_FLAGS="-DHR_PYTHON=ON -DPython3_EXECUTABLE=$(abspath $(PYTHON)) $(CMAKE_FLAGS)"
 	HEADRACE_BIN=$(BUILD)/cli/headrace PYTHONPATH=$(abspath $(BUILD)/python) $(PYTHON) bench/e2e/run.py \
 		--make-data $(MAKE_DATA) $(BENCH_FLAGS)
+
+bench-tiff:
+	scripts/setup.sh base bench
+	$(MAKE) --no-print-directory build \
+		CMAKE_FLAGS="-DHR_PYTHON=ON -DPython3_EXECUTABLE=$(abspath $(PYTHON)) $(CMAKE_FLAGS)"
+	PYTHONPATH=$(abspath $(BUILD)/python) $(PYTHON) bench/tiff/run.py $(BENCH_FLAGS)
 
 clean:
 	rm -rf $(BUILD) build-asan build-tsan

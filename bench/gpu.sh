@@ -87,6 +87,12 @@ if [ -f "$pack/make_data.py" ] && python3 -c 'import zarr, cupy' 2>/dev/null; th
             --device "$device" ${E2E:---fields era --layouts 1m}
     done
 fi
+if python3 -c 'import tifffile, imagecodecs, cupy' 2>/dev/null; then
+    for device in cuda:0 cpu; do
+        PYTHONPATH=$pack/python:${PYTHONPATH-} LINES_OF_LOG=12 step "tiff_${device%:0}" \
+            python3 "$here/tiff/run.py" --dir "$out/tiff" --device "$device"
+    done
+fi
 # Small sets, each in the time that its tool leaves it: at most 300 s in all.
 sanitizer() { # sanitizer TOOL SECONDS PROGRAM ARGUMENT…
     local tool=$1 limit=$2 program=$3

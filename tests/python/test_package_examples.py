@@ -16,6 +16,7 @@ EXAMPLES = {
     "zarr_python.py": "'fallback': {}",
     "zarr_on_the_gpu.py": "mean of the batch",
     "xarray_dataset.py": "8 bands, the highest at 1076.0",
+    "cog_to_gpu.py": "4 scenes, red rose by 9.0",
     "dask_blocks.py": "from 236.0 to 1076.0",
     "training.py": "went on after batch 1 of epoch 2",
     "pyramid.py": "s2 fits",
