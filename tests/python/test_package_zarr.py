@@ -1,6 +1,7 @@
 """zarr-python's arrays read by headrace are the same arrays. SPDX-License-Identifier: Apache-2.0"""
 
 import asyncio
+import json
 import os
 import pickle
 import shutil
@@ -135,17 +136,22 @@ def test_what_is_written_is_read_at_once(folder):
     same(z[:], np.arange(4, dtype="i4"))  # another directory in the same place
 
 
-def test_undefined_fill_values_are_those_of_zarr_python(folder):
-    for dtype in ("<M8[D]", "<m8[s]", "<f4", "|b1", "|S3", "<U2"):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            z = zarr.create_array(folder / dtype.strip("<|"), shape=(3,), dtype=dtype,
-                                  zarr_format=2, fill_value=None)
-            ours = z[:]
-            with zarr.config.set({"codec_pipeline.path":
-                                  "zarr.core.codec_pipeline.BatchedCodecPipeline"}):
-                theirs = zarr.open_array(folder / dtype.strip("<|"), mode="r")[:]
-        same(ours, theirs)
+@pytest.mark.parametrize("dtype", ["<M8[D]", ">M8[ns]", "<m8[s]", "<f4", ">i2", "|b1", "<c8", "|S3",
+                                   "<U2", "|V4", [["a", "<M8[s]"], ["b", "<f4"]]], ids=str)
+def test_undefined_fill_values_are_those_of_zarr_python(folder, dtype):
+    (folder / ".zarray").write_text(json.dumps({
+        "zarr_format": 2, "shape": [3], "chunks": [2], "dtype": dtype, "compressor": None,
+        "filters": None, "fill_value": None, "order": "C"}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours = zarr.open_array(folder, mode="r")[:]
+        with zarr.config.set({"codec_pipeline.path":
+                              "zarr.core.codec_pipeline.BatchedCodecPipeline"}):
+            theirs = zarr.open_array(folder, mode="r")[:]
+    same(ours, theirs)
+    a = hr.open(folder)
+    same(np.asarray(a[...]), theirs)
+    assert a.fill_value is None
 
 
 def test_missing_chunks_are_reported(folder):

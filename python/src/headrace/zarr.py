@@ -90,9 +90,6 @@ class _Source:
         documents = self.metadata.to_buffer_dict(cpu.buffer_prototype)
         name = "zarr.json" if self.metadata.zarr_format == 3 else ".zarray"
         content = json.loads(documents[name].to_bytes())
-        if content["fill_value"] is None:  # format 2: undefined; zarr-python takes this
-            dtype = self.metadata.dtype
-            content["fill_value"] = dtype.to_json_scalar(dtype.default_scalar(), zarr_format=2)
         content["shape"] = [max(n, m) for n, m in zip(content["shape"], reach)]
         return name, json.dumps(content).encode()
 

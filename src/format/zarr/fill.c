@@ -2,6 +2,8 @@
  *
  * What Zarr v2 and v3 write for one type differs, but hardly ever contradicts, so each
  * type has one reader that takes every encoding. */
+#include <string.h>
+
 #include "core/dtype.h"
 #include "format/zarr/internal.h"
 
@@ -86,6 +88,15 @@ static hr_status read_item(json_object *value, const hr_dtype *dtype,
     return HR_OK;
 }
 
+/* null, in format 2: undefined. Others who read such arrays take NaT for times, zeros for
+ * everything else, times in structures too. */
+static void undefined_item(const hr_dtype *dtype, uint8_t *item) {
+    if (dtype->kind == HR_KIND_DATETIME || dtype->kind == HR_KIND_TIMEDELTA) {
+        const int64_t nat = INT64_MIN;
+        memcpy(item, &nat, sizeof nat);
+    }
+}
+
 hr_status hr__zarr_fill(json_object *value, const hr_dtype *dtype, const hr_dtype *stored,
                         hr__arena *arena, const void **fill, const void **stored_fill,
                         hr_error *err) {
@@ -96,6 +107,8 @@ hr_status hr__zarr_fill(json_object *value, const hr_dtype *dtype, const hr_dtyp
     value = unwrap(value, dtype);
     if (value != NULL) {
         HR__TRY(read_item(value, dtype, stored, arena, item, err));
+    } else {
+        undefined_item(dtype, item);
     }
     uint8_t *other = item;
     if (stored->byte_order == HR_BIG) {
