@@ -56,6 +56,18 @@ def write_v2(path, elevation):
     zarr.consolidate_metadata(path, zarr_format=2)
 
 
+def write_cog(path, elevation, lat, lon):
+    import rasterio  # which nothing else here needs
+
+    dy, dx = lat[0] - lat[1], lon[1] - lon[0]
+    transform = rasterio.Affine(dx, 0, lon[0] - dx / 2, 0, -dy, lat[0] + dy / 2)
+    with rasterio.open(path, "w", driver="COG", dtype="int16", count=1, height=len(lat),
+                       width=len(lon), crs="EPSG:4326", transform=transform, nodata=-32768,
+                       compress="DEFLATE", level=9, predictor=2, blocksize=128,
+                       overview_resampling="average") as file:
+        file.write(elevation, 1)
+
+
 def main(source):
     dem = np.load(source)
     elevation = dem["elevation"].astype("<i2")
@@ -63,6 +75,7 @@ def main(source):
         shutil.rmtree(DATA / name, ignore_errors=True)
     write_v3(DATA / "jacksboro.zarr", elevation, *coordinates(dem))
     write_v2(DATA / "jacksboro_v2.zarr", elevation)
+    write_cog(DATA / "jacksboro.tif", elevation, *coordinates(dem))
 
 
 if __name__ == "__main__":

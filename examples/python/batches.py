@@ -18,12 +18,9 @@ EXAMPLE = pathlib.Path(__file__).resolve().parents[1] / "data" / "jacksboro.zarr
 
 def crops(a, size, count, seed=0):
     """Windows at random places, one array of floats for all of them."""
-    rng = np.random.default_rng(seed)
-    places = [(rng.integers(0, a.shape[0] - size), rng.integers(0, a.shape[1] - size))
-              for _ in range(count)]
-    windows = [(a, np.s_[i:i + size, j:j + size]) for i, j in places]
+    places = np.random.default_rng(seed).integers(0, np.subtract(a.shape, size), (count, 2))
     out = np.empty((count, size, size), np.float32)
-    future = hr.read_batch(windows, out=out, dtype="float32")
+    future = a.read(hr.boxes(places, (size, size)), out=out, dtype="float32")
     future.result()
     return out, future.stats()
 

@@ -6,6 +6,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # %%
+import contextlib
 import importlib.util
 import pathlib
 
@@ -78,9 +79,8 @@ def empty(shape, dtype):
 
 batch = empty((32, 64, 64), "float32")
 rng = np.random.default_rng(0)
-corners = zip(rng.integers(0, a.shape[0] - 64, 32), rng.integers(0, a.shape[1] - 64, 32))
-future = hr.read_batch([(a, np.s_[i:i + 64, j:j + 64]) for i, j in corners], out=batch,
-                       dtype="float32")
+corners = rng.integers(0, np.subtract(a.shape, 64), (32, 2))
+future = a.read(hr.boxes(corners, (64, 64)), out=batch, dtype="float32")
 future.result()
 print("mean of the batch:", float(batch.mean()))
 
@@ -97,6 +97,21 @@ print({name: count for name, count in future.stats().items() if count})
 # %%
 feet = a.read(np.s_[:2, :5], mask_and_scale=hr.Packing(scale=3.28084, fills=(a.fill_value,)))
 print(feet.result().to("numpy"))
+
+# %% [markdown]
+# ## zarr-python
+# The arrays of zarr-python, read by headrace. With `zarr.config.enable_gpu()` results are CuPy's.
+
+# %%
+if importlib.util.find_spec("zarr"):
+    import zarr
+
+    import headrace.zarr
+
+    with zarr.config.set({"codec_pipeline.path": "headrace.zarr.Pipeline"}):
+        with zarr.config.enable_gpu() if device == "cuda" else contextlib.nullcontext():
+            rows = zarr.open_array(url, mode="r")[:64]
+    print(type(rows).__module__, rows.shape, headrace.zarr.stats())
 
 # %% [markdown]
 # ## xarray

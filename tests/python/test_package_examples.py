@@ -18,6 +18,10 @@ EXAMPLES = {
     "xarray_dataset.py": "8 bands, the highest at 1076.0",
     "cog_to_gpu.py": "4 scenes, red rose by 9.0",
     "dask_blocks.py": "from 236.0 to 1076.0",
+    "dask_cluster.py": "along lat",
+    "hand_over.py": "memory, mean",
+    "tiff_window.py": "0 without data",
+    "tiff_batch.py": "of 32 windows",
     "training.py": "went on after batch 1 of epoch 2",
     "pyramid.py": "s2 fits",
 }
