@@ -32,7 +32,7 @@ step kern_cuda "$pack/bin/kern_cuda"
 step kern_scatter "$pack/bin/kern_scatter" cuda --cases 3000 --bench 1024
 step kern_store "$pack/bin/kern_store" cuda --cases "${CASES:-2000}" --bench 512
 step kern_filters "$pack/bin/kern_filters" cuda --cases 500 --bench 512
-for codec in lz4 snappy blosclz deflate zstd; do
+for codec in lz4 snappy blosclz packbits deflate lzw zstd; do
     LINES_OF_LOG=3 step "kern_$codec" "$pack/bin/kern_$codec" cuda --mutants \
         "${MUTANTS:-20000}"
 done
@@ -47,8 +47,9 @@ if [ -f "$pack/make_data.py" ]; then # writes era, cells, label
             "$pack/bin/bench_lz4" "$field" ${teams[@]+"${teams[@]}"} ${peer[@]+"${peer[@]}"}
         LINES_OF_LOG=200 step "bench_deflate_$name" \
             "$pack/bin/bench_deflate" "$field" ${teams[@]+"${teams[@]}"} ${peer[@]+"${peer[@]}"}
-        for codec in snappy blosclz; do
-            LINES_OF_LOG=30 step "bench_${codec}_$name" "$pack/bin/bench_$codec" "$field"
+        for codec in snappy blosclz packbits lzw; do
+            LINES_OF_LOG=30 step "bench_${codec}_$name" "$pack/bin/bench_$codec" "$field" \
+                ${teams[@]+"${teams[@]}"}
         done
         LINES_OF_LOG=60 step "bench_zstd_$name" \
             "$pack/bin/bench_zstd" "$field" ${peer[@]+"${peer[@]}"}
@@ -107,9 +108,11 @@ for tool in memcheck racecheck initcheck synccheck; do
     # teams do (see bench/NOTES.md).
     turns=$([ $tool != racecheck ] || echo --teams 6)
     sanitizer "$tool" 10 kern_lz4 --drawn 4 --mutants 4 $turns
-    for codec in snappy blosclz; do
+    for codec in snappy blosclz packbits; do
         sanitizer "$tool" 8 "kern_$codec" --small 1 --mutants 4 $turns
     done
+    sanitizer "$tool" 10 kern_lzw --small 1 --mutants 4 \
+        $([ $tool != racecheck ] || echo --teams 2)
     sanitizer "$tool" 20 kern_zstd --mutants 4 --draw 1 \
         $([ $tool != racecheck ] || echo --teams 2)
     sanitizer "$tool" 15 kern_deflate --small 1 --mutants 4 \

@@ -6,7 +6,7 @@
 option(HR_SIMT "Build the simt device: the kernels on the CPU, for tests" ${HR_TESTS})
 set(HR_KERNEL_SOURCES)
 set(HR_KERNEL_DEFINITIONS)
-set(HR_KERNEL_FILES scatter store filters lz4 snappy blosclz deflate zstd)
+set(HR_KERNEL_FILES scatter store filters lz4 snappy blosclz packbits deflate lzw zstd)
 list(TRANSFORM HR_KERNEL_FILES PREPEND ${CMAKE_SOURCE_DIR}/cuda/
   OUTPUT_VARIABLE HR_KERNEL_DEVICE_SOURCES)
 list(TRANSFORM HR_KERNEL_DEVICE_SOURCES APPEND .cu)

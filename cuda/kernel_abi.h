@@ -300,6 +300,7 @@ enum {
     HR_K_BAD_WRAPPER,   /* of zlib or gzip: a header, a size, or bytes behind the end */
     HR_K_BAD_CHECKSUM,  /* it is not that of the output, which was made */
     HR_K_NO_VALUE,      /* an item has no value in its type */
+    HR_K_NO_STRING,     /* of LZW: a code of a string that is not made yet */
 };
 
 /* Teams of the LZ decoders: X(name, threads, bytes of shared memory). A w is so many
@@ -340,6 +341,15 @@ enum {
 
 #define HR_K_DEFLATE_TEAM(name, threads, shared_nbytes) HR_K_DEFLATE_##name,
 enum { HR_K_DEFLATE_TEAMS(HR_K_DEFLATE_TEAM) HR_K_DEFLATE_NTEAMS };
+
+/* Teams of LZW's decoder: likewise, whatever the data. */
+#define HR_K_LZW_TEAMS(X)                                                                \
+    X(w4, 128, 24460)                                                                    \
+    X(w8, 256, 41388)                                                                    \
+    X(p8, 512, 67180)
+
+#define HR_K_LZW_TEAM(name, threads, shared_nbytes) HR_K_LZW_##name,
+enum { HR_K_LZW_TEAMS(HR_K_LZW_TEAM) HR_K_LZW_NTEAMS };
 
 /* --- Zstandard ---
  *

@@ -42,6 +42,10 @@ typedef struct array {
 #define LZ4 "{\"id\":\"lz4\",\"acceleration\":1}"
 #define BLOSC(shuffle)                                                                   \
     "{\"id\":\"blosc\",\"cname\":\"lz4\",\"clevel\":5,\"shuffle\":" shuffle "}"
+#define LZW "{\"id\":\"tiff_lzw\"}"
+#define PACKED "{\"id\":\"tiff_packbits\"}"
+#define PREDICTOR(n, row, stride)                                                        \
+    "[{\"id\":\"tiff_predictor" n "\",\"row\":" row ",\"stride\":" stride "}]"
 #define DELTA(from, to)                                                                  \
     "[{\"id\":\"delta\",\"dtype\":\"" from "\",\"astype\":\"" to "\"}]"
 #define FIXED(from, to)                                                                  \
@@ -69,6 +73,12 @@ static const array arrays[] = {
     V3("uint32", "<u4", PACKBITS("\"first_bit\":5,\"last_bit\":28")),
     V2("|u1", ZLIB, "null"), /* gzip, too, where a chunk begins so */
     V2("<f4", BLOSC_ZLIB, "null"),
+    V2("|u1", LZW, "null"),
+    V2("<u2", LZW, PREDICTOR("2", "300", "3")),
+    V2("|u1", PACKED, "null"),
+    V2("|u1", PACKED, PREDICTOR("2", "50", "7")),
+    V2("<f4", "null", PREDICTOR("3", "100", "1")),
+    V2("<i8", "null", PREDICTOR("2", "1000", "1")),
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes);

@@ -52,6 +52,20 @@ def tiffs(corpus):
     return [path.read_bytes() for path in found[::4]] or [plain + bytes(4)]
 
 
+def lzw(data):
+    """Of bytes alone: so few codes after each Clear that all have nine bits."""
+    codes = [code for i in range(0, len(data), 250) for code in (256, *data[i:i + 250])]
+    bits = "".join(f"{code:09b}" for code in [*codes, 257])
+    nbytes = (len(bits) + 7) // 8
+    return int(bits.ljust(8 * nbytes, "0"), 2).to_bytes(nbytes, "big")
+
+
+def run_lengths(data):
+    """PackBits: two bytes that are alike, as a run, now and then."""
+    return b"".join(bytes([255, data[i]]) if i % 3 == 0 else bytes([1, *data[i:i + 2]])
+                    for i in range(0, len(data), 2))
+
+
 def chunks():
     """One for each array, in its order there; what is not compressed is any bytes."""
     rng = np.random.default_rng(1)
@@ -72,6 +86,9 @@ def chunks():
             Zlib(6).encode(smooth.astype("u1")),
             Blosc("zlib", 5, Blosc.SHUFFLE).encode(smooth.astype("f4"))]
     gzip = bytes([len(made) - 2]) + bytes(GZip(6).encode(smooth.astype("u1")))
+    short, two = smooth.astype("u1").tobytes(), smooth.astype("<u2").tobytes()
+    made += [lzw(short), lzw(two), run_lengths(short), run_lengths(short), rng.bytes(4 * N),
+             rng.bytes(8 * N)]
     return [bytes([i]) + bytes(data) for i, data in enumerate(made)] + [gzip]
 
 

@@ -119,6 +119,8 @@ static const char *leaf_kernels(const hr__codec_type *type, bool has_nvcomp) {
         {"zstd", "zstd kernels", NULL},
         {"gzip", "Deflate kernels", NULL},
         {"zlib", "Deflate kernels", NULL},
+        {"tiff_lzw", "LZW kernels", NULL},
+        {"tiff_packbits", "PackBits kernels", NULL},
         {"shuffle", "store kernel", NULL},
         {"blosc", "kernels of the codec that its header names",
          "nvCOMP where its header names LZ4 or Snappy, else kernels"},

@@ -129,6 +129,17 @@ hr_status hr__leaves_add(hr__leaves *out, hr__leaf_format format, const uint8_t 
     return HR_OK;
 }
 
+hr_status hr__leaves_add_whole(hr__leaves *out, hr__leaf_format format,
+                               const hr__decode *d, hr_error *err) {
+    if (d->src_nbytes > UINT32_MAX || d->dst_nbytes > UINT32_MAX) {
+        return hr__fail(err, HR_ERR_UNSUPPORTED,
+                        "%zu bytes for %zu, kernels take less than 4 GiB", d->src_nbytes,
+                        d->dst_nbytes);
+    }
+    return hr__leaves_add(out, format, d->src, (uint32_t)d->src_nbytes, 0,
+                          (uint32_t)d->dst_nbytes, err);
+}
+
 void hr__leaves_stored(hr__leaves *out, const uint8_t *src) {
     out->stored = true;
     out->stored_at = (uint64_t)(src - out->base);

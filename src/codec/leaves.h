@@ -14,8 +14,10 @@ typedef enum hr__leaf_format {
     HR__LEAF_LZ4,
     HR__LEAF_SNAPPY, /* its elements, without the size in front */
     HR__LEAF_BLOSCLZ,
+    HR__LEAF_PACKBITS,
     HR__LEAF_DEFLATE, /* in a wrapper */
-    HR__LEAF_ZSTD,    /* whole frames, taken apart into blocks */
+    HR__LEAF_LZW,
+    HR__LEAF_ZSTD, /* whole frames, taken apart into blocks */
     HR__NLEAF_FORMATS
 } hr__leaf_format;
 
@@ -127,6 +129,9 @@ hr_status hr__chain_leaves(const hr__chain *chain, const hr__kernel_chain *kerne
 hr_status hr__leaves_add(hr__leaves *out, hr__leaf_format format, const uint8_t *src,
                          uint32_t src_nbytes, uint64_t dst, uint32_t dst_nbytes,
                          hr_error *err);
+/* For codecs: all of d->src, one stream. HR_ERR_UNSUPPORTED from 4 GiB on. */
+hr_status hr__leaves_add_whole(hr__leaves *out, hr__leaf_format format,
+                               const hr__decode *d, hr_error *err);
 /* For codecs: Snappy data, whose size must be dst_nbytes. */
 hr_status hr__snappy_leaf(const uint8_t *src, uint32_t src_nbytes, uint64_t dst,
                           uint32_t dst_nbytes, hr__leaves *out, hr_error *err);

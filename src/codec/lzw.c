@@ -9,6 +9,7 @@
 #include "codec/codecs.h"
 #include "codec/config.h"
 #include "codec/decode.h"
+#include "codec/leaves.h"
 
 enum { CLEAR = 256, END = 257, FIRST = 258, MIN_WIDTH = 9, MAX_WIDTH = 12 };
 #define NCODES (1 << MAX_WIDTH)
@@ -134,6 +135,12 @@ static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
     return HR_OK;
 }
 
+static hr_status leaves(const hr__codec *codec, const hr__decode *d, hr__leaves *out,
+                        hr_error *err) {
+    (void)codec;
+    return hr__leaves_add_whole(out, HR__LEAF_LZW, d, err);
+}
+
 const hr__codec_type hr__codec_tiff_lzw = {
     .name = "tiff_lzw",
     .v2_ids = (const char *const[]){"tiff_lzw", NULL},
@@ -141,5 +148,6 @@ const hr__codec_type hr__codec_tiff_lzw = {
     .library = "built in",
     .parse = hr__config_ignored,
     .decode = decode,
+    .leaves = leaves,
     .max_ratio = NCODES, /* a code of 12 bits makes at most as many bytes */
 };

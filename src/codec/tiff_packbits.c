@@ -5,6 +5,7 @@
 #include "codec/codecs.h"
 #include "codec/config.h"
 #include "codec/decode.h"
+#include "codec/leaves.h"
 
 /* Stops where the block is full: some writers' last run reaches beyond. */
 static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
@@ -35,6 +36,12 @@ static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
     return HR_OK;
 }
 
+static hr_status leaves(const hr__codec *codec, const hr__decode *d, hr__leaves *out,
+                        hr_error *err) {
+    (void)codec;
+    return hr__leaves_add_whole(out, HR__LEAF_PACKBITS, d, err);
+}
+
 const hr__codec_type hr__codec_tiff_packbits = {
     .name = "tiff_packbits",
     .v2_ids = (const char *const[]){"tiff_packbits", NULL},
@@ -42,5 +49,6 @@ const hr__codec_type hr__codec_tiff_packbits = {
     .library = "built in",
     .parse = hr__config_ignored,
     .decode = decode,
+    .leaves = leaves,
     .max_ratio = 64, /* 128 bytes from 2 */
 };

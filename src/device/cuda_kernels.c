@@ -12,8 +12,8 @@
 #ifdef HR_HAVE_KERNELS
 
 extern const unsigned char hr__fatbin_scatter[], hr__fatbin_store[], hr__fatbin_filters[],
-    hr__fatbin_lz4[], hr__fatbin_snappy[], hr__fatbin_blosclz[], hr__fatbin_deflate[],
-    hr__fatbin_zstd[];
+    hr__fatbin_lz4[], hr__fatbin_snappy[], hr__fatbin_blosclz[], hr__fatbin_packbits[],
+    hr__fatbin_deflate[], hr__fatbin_lzw[], hr__fatbin_zstd[];
 
 /* What the fatbin has machine code for, ascending; of the last also PTX. */
 static const int32_t architectures[] = {HR_KERNEL_ARCHS};
@@ -38,7 +38,9 @@ static hr_status load_modules(hr__cuda_kernels *k, hr_error *err) {
         [HR__MODULE_LZ4] = hr__fatbin_lz4,
         [HR__MODULE_SNAPPY] = hr__fatbin_snappy,
         [HR__MODULE_BLOSCLZ] = hr__fatbin_blosclz,
+        [HR__MODULE_PACKBITS] = hr__fatbin_packbits,
         [HR__MODULE_DEFLATE] = hr__fatbin_deflate,
+        [HR__MODULE_LZW] = hr__fatbin_lzw,
         [HR__MODULE_ZSTD] = hr__fatbin_zstd};
     static const struct {
         int module;
@@ -53,9 +55,9 @@ static hr_status load_modules(hr__cuda_kernels *k, hr_error *err) {
         {HR__MODULE_STORE, "hr_k_store_convert_kernel"},
         {HR__MODULE_FILTERS, "hr_k_sum_kernel"},
         {HR__MODULE_FILTERS, "hr_k_sum_floats_kernel"},
+        {HR__MODULE_FILTERS, "hr_k_sum_rows_kernel"},
         {HR__MODULE_FILTERS, "hr_k_unpack_kernel"},
         {HR__MODULE_FILTERS, "hr_k_exact_kernel"},
-        {HR__MODULE_FILTERS, "hr_k_sum_rows_kernel"},
         {HR__MODULE_ZSTD, "hr_k_zstd_literals_kernel"},
         {HR__MODULE_ZSTD, "hr_k_zstd_sequences_kernel"},
         {HR__MODULE_ZSTD, "hr_k_zstd_offsets_kernel"},
@@ -111,11 +113,13 @@ hr_status hr__cuda_kernels_check(int32_t index, int32_t major, int32_t minor,
 #endif
 
 static int module_of(hr__kernel decoder) {
-    return decoder == HR__KERNEL_LZ4       ? HR__MODULE_LZ4
-           : decoder == HR__KERNEL_SNAPPY  ? HR__MODULE_SNAPPY
-           : decoder == HR__KERNEL_BLOSCLZ ? HR__MODULE_BLOSCLZ
-           : decoder == HR__KERNEL_DEFLATE ? HR__MODULE_DEFLATE
-                                           : HR__MODULE_ZSTD;
+    return decoder == HR__KERNEL_LZ4        ? HR__MODULE_LZ4
+           : decoder == HR__KERNEL_SNAPPY   ? HR__MODULE_SNAPPY
+           : decoder == HR__KERNEL_BLOSCLZ  ? HR__MODULE_BLOSCLZ
+           : decoder == HR__KERNEL_PACKBITS ? HR__MODULE_PACKBITS
+           : decoder == HR__KERNEL_DEFLATE  ? HR__MODULE_DEFLATE
+           : decoder == HR__KERNEL_LZW      ? HR__MODULE_LZW
+                                            : HR__MODULE_ZSTD;
 }
 
 /* As much of a multiprocessor's memory as can be shall be shared memory: these kernels

@@ -38,6 +38,12 @@ static const regime deflate_regimes[] = {
     {0, 256 << 10, HR_K_DEFLATE_p24, HR_K_DEFLATE_w16s},
 };
 
+static const regime lzw_regimes[] = {
+    {8, 0, HR_K_LZW_w4, HR_K_LZW_w4},
+    {2, 64 << 10, HR_K_LZW_w8, HR_K_LZW_w8},
+    {0, 256 << 10, HR_K_LZW_p8, HR_K_LZW_p8},
+};
+
 static bool fits(hr__kernel kernel, uint32_t team, const hr__lz_machine *machine) {
     for (uint32_t i = 0; i < HR__NTEAMS; i++) {
         if (hr__teams[i].kernel == kernel && hr__teams[i].team == team) {
@@ -109,6 +115,20 @@ uint32_t hr__deflate_choose_team(const hr_k_task *tasks, uint32_t ntasks,
                                  bool is_shuffled, const hr__lz_machine *machine) {
     return choose(deflate_regimes, sizeof deflate_regimes / sizeof *deflate_regimes,
                   HR__KERNEL_DEFLATE, tasks, ntasks, is_shuffled, machine);
+}
+
+uint32_t hr__lzw_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
+                             const hr__lz_machine *machine) {
+    return choose(lzw_regimes, sizeof lzw_regimes / sizeof *lzw_regimes, HR__KERNEL_LZW,
+                  tasks, ntasks, is_shuffled, machine);
+}
+
+/* Its runs are of one byte: teams for which that is one part, however long. */
+uint32_t hr__packbits_choose_team(const hr_k_task *tasks, uint32_t ntasks,
+                                  bool is_shuffled, const hr__lz_machine *machine) {
+    (void)is_shuffled;
+    return choose(regimes, sizeof regimes / sizeof *regimes, HR__KERNEL_LZ4, tasks,
+                  ntasks, true, machine);
 }
 
 /* Streams that did not compress are mere copies. */

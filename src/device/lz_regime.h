@@ -30,6 +30,12 @@ uint32_t hr__zstd_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_s
 uint32_t hr__deflate_choose_team(const hr_k_task *tasks, uint32_t ntasks,
                                  bool is_shuffled, const hr__lz_machine *machine);
 
+/* The same for LZW and PackBits, to whom shuffled data are as any. */
+uint32_t hr__lzw_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
+                             const hr__lz_machine *machine);
+uint32_t hr__packbits_choose_team(const hr_k_task *tasks, uint32_t ntasks,
+                                  bool is_shuffled, const hr__lz_machine *machine);
+
 /* The longest work first, so that none of it is left alone at the end. */
 void hr__lz_sort_tasks(hr_k_task *tasks, uint32_t ntasks);
 

@@ -282,7 +282,9 @@ hr_status hr__simt_launch(hr__simt_queue *q, hr__simt_stream *s, hr__kernel kern
     case HR__KERNEL_LZ4:
     case HR__KERNEL_SNAPPY:
     case HR__KERNEL_BLOSCLZ:
+    case HR__KERNEL_PACKBITS:
     case HR__KERNEL_DEFLATE:
+    case HR__KERNEL_LZW:
         t.as.launch.params.decode = *(const hr_k_decode *)params;
         HR__TRY(hr__team_find(kernel, params, &team, err));
         break;

@@ -7,6 +7,8 @@
 #include "cuda/deflate.cu"
 #include "cuda/filters.cu"
 #include "cuda/lz4.cu"
+#include "cuda/lzw.cu"
+#include "cuda/packbits.cu"
 #include "cuda/scatter.cu"
 #include "cuda/snappy.cu"
 #include "cuda/store.cu"
@@ -78,11 +80,16 @@ void hr__simt_run_team(uint32_t team, const hr_k_decode *params, uint32_t nblock
 #define SNAPPY_TEAM(name, threads, shared) {hr_k_snappy_##name##_kernel, threads, shared},
 #define DEFLATE_TEAM(name, threads, shared)                                              \
     {hr_k_deflate_##name##_kernel, threads, shared},
+#define PACKBITS_TEAM(name, threads, shared)                                             \
+    {hr_k_packbits_##name##_kernel, threads, shared},
+#define LZW_TEAM(name, threads, shared) {hr_k_lzw_##name##_kernel, threads, shared},
     static const struct {
         void (*kernel)(const hr_k_decode);
         uint32_t nthreads, shared_nbytes;
-    } teams[] = {HR_K_LZ_TEAMS(LZ4_TEAM) HR_K_LZ_TEAMS(SNAPPY_TEAM) HR_K_LZ_TEAMS(
-        BLOSCLZ_TEAM) HR_K_DEFLATE_TEAMS(DEFLATE_TEAM)}; /* in hr__teams' order */
+    } teams[] = {HR_K_LZ_TEAMS(LZ4_TEAM) HR_K_LZ_TEAMS(SNAPPY_TEAM)
+                     HR_K_LZ_TEAMS(BLOSCLZ_TEAM) HR_K_LZ_TEAMS(PACKBITS_TEAM)
+                         HR_K_DEFLATE_TEAMS(DEFLATE_TEAM)
+                             HR_K_LZW_TEAMS(LZW_TEAM)}; /* in hr__teams' order */
     hr_simt_run_lanes(teams[team].kernel, *params, nblocks, teams[team].nthreads,
                       teams[team].shared_nbytes, seed);
 }

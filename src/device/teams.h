@@ -10,7 +10,8 @@
 #include "cuda/kernel_abi.h"
 #include "device/device.h"
 
-#define HR__NTEAMS (3 * HR_K_LZ_NTEAMS + HR_K_DEFLATE_NTEAMS + HR_K_ZSTD_NTEAMS)
+#define HR__NTEAMS                                                                       \
+    (4 * HR_K_LZ_NTEAMS + HR_K_DEFLATE_NTEAMS + HR_K_LZW_NTEAMS + HR_K_ZSTD_NTEAMS)
 
 typedef struct hr__team {
     hr__kernel kernel;

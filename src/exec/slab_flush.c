@@ -29,31 +29,33 @@ static hr__lz_machine share_of(const hr__device *d) {
 }
 
 static hr_status launch_leaves(hr__slab *slab, const hr__slab_tables *t, hr_error *err) {
-    static const hr__kernel kernels[HR__NLEAF_FORMATS] = {
-        [HR__LEAF_LZ4] = HR__KERNEL_LZ4,
-        [HR__LEAF_SNAPPY] = HR__KERNEL_SNAPPY,
-        [HR__LEAF_BLOSCLZ] = HR__KERNEL_BLOSCLZ,
-        [HR__LEAF_DEFLATE] = HR__KERNEL_DEFLATE}; /* copies are stores */
+    static const struct {
+        hr__kernel kernel;
+        uint32_t (*choose)(const hr_k_task *, uint32_t, bool, const hr__lz_machine *);
+    } decoders[HR__NLEAF_FORMATS] = {
+        [HR__LEAF_LZ4] = {HR__KERNEL_LZ4, hr__lz_choose_team},
+        [HR__LEAF_SNAPPY] = {HR__KERNEL_SNAPPY, hr__snappy_choose_team},
+        [HR__LEAF_BLOSCLZ] = {HR__KERNEL_BLOSCLZ, hr__lz_choose_team},
+        [HR__LEAF_PACKBITS] = {HR__KERNEL_PACKBITS, hr__packbits_choose_team},
+        [HR__LEAF_DEFLATE] = {HR__KERNEL_DEFLATE, hr__deflate_choose_team},
+        [HR__LEAF_LZW] = {HR__KERNEL_LZW, hr__lzw_choose_team}}; /* copies are stores */
     hr__device *d = slab->ring->device;
     const hr__lz_machine machine = share_of(d);
     hr__devptr base = slab->slot->tables.device;
     const hr_k_task *tasks = (const hr_k_task *)(slab->slot->tables.pinned + t->tasks);
     uint64_t first = 0;
     for (int f = 0; f < HR__NLEAF_FORMATS; f++) {
-        uint32_t (*choose)(const hr_k_task *, uint32_t, bool, const hr__lz_machine *) =
-            f == HR__LEAF_DEFLATE  ? hr__deflate_choose_team
-            : f == HR__LEAF_SNAPPY ? hr__snappy_choose_team
-                                   : hr__lz_choose_team;
-        hr_k_decode decode = {
-            .tasks = base + t->tasks + first * sizeof(hr_k_task),
-            .counter = base + t->zeros + (uint64_t)f * sizeof(uint32_t),
-            .status = base + t->status,
-            .ntasks = t->ntasks[f],
-            .team = choose(tasks + first, t->ntasks[f], slab->is_shuffled, &machine)};
+        hr_k_decode decode = {.tasks = base + t->tasks + first * sizeof(hr_k_task),
+                              .counter = base + t->zeros + (uint64_t)f * sizeof(uint32_t),
+                              .status = base + t->status,
+                              .ntasks = t->ntasks[f]};
         if (hr__slab_nvcomp_takes(slab, (hr__leaf_format)f)) {
             HR__TRY(hr__slab_nvcomp_launch(slab, (hr__leaf_format)f, err));
         } else if (decode.ntasks > 0) {
-            HR__TRY(d->ops->launch(d, slab->slot->stream, kernels[f], &decode, err));
+            decode.team = decoders[f].choose(tasks + first, decode.ntasks,
+                                             slab->is_shuffled, &machine);
+            HR__TRY(
+                d->ops->launch(d, slab->slot->stream, decoders[f].kernel, &decode, err));
         }
         first += t->ntasks[f];
     }
@@ -174,6 +176,8 @@ static const char *reason_of(uint64_t status) {
         return "makes fewer bytes than expected";
     case HR_K_BAD_CODE:
         return "has malformed entropy-coded bits";
+    case HR_K_NO_STRING:
+        return "has a code of a string that it has not made";
     case HR_K_BAD_WRAPPER:
         return "has a wrong header or trailer, or bytes behind it";
     default:

@@ -13,5 +13,7 @@ typedef uint32_t encode_function(const uint8_t *raw, uint32_t nbytes, uint8_t *o
 
 encode_function encode_snappy;  /* without the size in front */
 encode_function encode_blosclz; /* none, of 0 bytes, where c-blosc makes no single one */
+encode_function encode_lzw;     /* none, of 0 bytes, where there is no room for it */
+encode_function encode_packbits;
 
 #endif

@@ -1,9 +1,10 @@
 /* Damaged chunks among good ones, through the whole library.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Chunks of real c-blosc output are damaged and read in batches. On the device a good
- * one must be exact, and a damaged one end as on the host: with the same bytes, or with
- * an error that names its key and its codec. After each batch a known chunk is read. */
+ * Chunks of real c-blosc output, or of TIFF's codecs, are damaged and read in batches. On
+ * the device a good one must be exact, and a damaged one end as on the host: with the
+ * same bytes, or with an error that names its key and its codec. After each batch a known
+ * chunk is read. */
 #include <blosc.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,11 +14,25 @@
 
 #include "kern/args.h"
 #include "kern/chunk_reads.h"
+#include "kern/encode.h"
 #include "kern/random.h"
 
 #define NTEMPLATES 64
-#define BLOSC_JSON                                                                       \
-    "{\"id\":\"blosc\",\"cname\":\"lz4\",\"clevel\":5,\"shuffle\":1,\"blocksize\":0}"
+
+/* encode: NULL for c-blosc, which chooses what is inside. */
+typedef struct mutant_codec {
+    const char *name, *json;
+    encode_function *encode;
+} mutant_codec;
+
+static const mutant_codec codecs[] = {
+    {"blosc",
+     "{\"id\":\"blosc\",\"cname\":\"lz4\",\"clevel\":5,\"shuffle\":1,\"blocksize\":0}",
+     NULL},
+    {"tiff_lzw", "{\"id\":\"tiff_lzw\"}", encode_lzw},
+    {"tiff_packbits", "{\"id\":\"tiff_packbits\"}", encode_packbits},
+};
+#define MOST_ENCODED(nbytes) (2 * (nbytes) + 200)
 
 typedef struct template {
     uint8_t *raw, *encoded;
@@ -43,15 +58,20 @@ static void fill(uint8_t *raw, uint64_t nbytes, uint64_t *random) {
     }
 }
 
-static template make(uint64_t chunk_nbytes, uint64_t *random) {
+static template make(const mutant_codec *codec, uint64_t chunk_nbytes, uint64_t *random) {
     static const char *const names[] = {"lz4",     "lz4",    "lz4",  "lz4hc", "zstd",
                                         "blosclz", "snappy", "zlib", "zstd"};
-    size_t room = chunk_nbytes + BLOSC_MAX_OVERHEAD;
+    size_t room = MOST_ENCODED(chunk_nbytes);
     template t = {.raw = malloc(chunk_nbytes), .encoded = malloc(room)};
     if (t.raw == NULL || t.encoded == NULL) {
         exit(EXIT_FAILURE);
     }
     fill(t.raw, chunk_nbytes, random);
+    if (codec->encode != NULL) {
+        t.nbytes =
+            codec->encode(t.raw, (uint32_t)chunk_nbytes, t.encoded, (uint32_t)room);
+        return t;
+    }
     size_t typesize = 1 + random_below(random, 17);
     size_t blocksize = random_below(random, 2) * ((size_t)128 << random_below(random, 9));
     int level = (int)random_below(random, 10), shuffle = (int)random_below(random, 3);
@@ -94,12 +114,12 @@ static void change(uint8_t *bytes, uint32_t *n, const template *other, uint64_t 
     }
 }
 
-static bool names_chunk(const hr_error *err, uint64_t i) {
+static bool names_chunk(const hr_error *err, const char *codec, uint64_t i) {
     char key[32];
     (void)snprintf(key, sizeof key, "/%" PRIu64, i);
     const char *end = strrchr(err->key, '/');
     bool is_empty = strstr(err->message, "chunk is empty") != NULL; /* no codec saw it */
-    return (is_empty || strcmp(err->codec, "blosc") == 0) &&
+    return (is_empty || strcmp(err->codec, codec) == 0) &&
            strcmp(end != NULL ? end : err->key, end != NULL ? key : key + 1) == 0;
 }
 
@@ -126,8 +146,9 @@ static bool is_stricter(const hr_error *device) {
     return found;
 }
 
-static void compare(tally *t, uint64_t i, uint64_t nbytes, const uint8_t *raw,
-                    const chunk_results *device, const chunk_results *host) {
+static void compare(tally *t, const char *codec, uint64_t i, uint64_t nbytes,
+                    const uint8_t *raw, const chunk_results *device,
+                    const chunk_results *host) {
     const hr_error *d = &device->errors[i], *h = &host->errors[i];
     const uint8_t *got = device->bytes + i * nbytes, *want = host->bytes + i * nbytes;
     if (raw != NULL && (d->status != HR_OK || memcmp(got, raw, nbytes) != 0)) {
@@ -138,7 +159,7 @@ static void compare(tally *t, uint64_t i, uint64_t nbytes, const uint8_t *raw,
         fail(t, i, "the host ends otherwise", d, h);
     } else if (d->status == HR_OK && memcmp(got, want, nbytes) != 0) {
         fail(t, i, "bytes differ from the host's", d, h);
-    } else if (d->status != HR_OK && !names_chunk(d, i)) {
+    } else if (d->status != HR_OK && !names_chunk(d, codec, i)) {
         fail(t, i, "the error does not name chunk and codec", d, h);
     }
     t->nmutants += raw == NULL;
@@ -160,16 +181,18 @@ static void run_batch(chunk_reads *c, uint64_t n, uint64_t largest, uint64_t see
                       tally *t) {
     template templates[NTEMPLATES];
     uint64_t random = seed, nbytes = 1 + random_below(&random, largest);
+    const mutant_codec *codec = &codecs[random_below(&random, 2)];
+    codec += codec->encode != NULL && random_below(&random, 2);
     const uint8_t **raws = calloc(n, sizeof *raws);
-    uint8_t *bytes = malloc(nbytes + BLOSC_MAX_OVERHEAD + 4);
+    uint8_t *bytes = malloc(MOST_ENCODED(nbytes) + 4);
     if (raws == NULL || bytes == NULL) {
         exit(EXIT_FAILURE);
     }
     for (int i = 0; i < NTEMPLATES; i++) {
-        templates[i] = make(nbytes, &random);
+        templates[i] = make(codec, nbytes, &random);
     }
-    chunk_reads_describe(c, "mutants", BLOSC_JSON, n, nbytes);
-    chunk_reads_describe(c, "known", BLOSC_JSON, 1, nbytes);
+    chunk_reads_describe(c, "mutants", codec->json, n, nbytes);
+    chunk_reads_describe(c, "known", codec->json, 1, nbytes);
     for (uint64_t i = 0; i < n; i++) {
         const template *from = &templates[random_below(&random, NTEMPLATES)];
         const template *other = &templates[random_below(&random, NTEMPLATES)];
@@ -185,7 +208,7 @@ static void run_batch(chunk_reads *c, uint64_t n, uint64_t largest, uint64_t see
     chunk_reads_run(c, "mutants", true, false, &device);
     chunk_reads_run(c, "mutants", false, false, &host);
     for (uint64_t i = 0; i < n; i++) {
-        compare(t, i, nbytes, raws[i], &device, &host);
+        compare(t, codec->name, i, nbytes, raws[i], &device, &host);
     }
     t->nhost_only += device.stats.ndecoded_cpu;
     check_known(c, t, &templates[0], nbytes);

@@ -262,11 +262,19 @@ static void kernels_decode_what_they_know(void **state) {
     static const struct {
         unsigned compression, predictor, bits, format;
         hr_status status;
-    } cases[] = {{1, 0, 16, 1, HR_OK},     {50000, 0, 16, 1, HR_OK},
-                 {50000, 2, 8, 1, HR_OK},  {8, 2, 16, 2, HR_OK},
-                 {8, 2, 32, 3, HR_OK},     {50000, 2, 64, 1, HR_OK},
-                 {50000, 3, 32, 3, HR_OK}, {8, 3, 64, 3, HR_OK},
-                 {8, 3, 16, 3, HR_OK},     {34925, 0, 16, 1, HR_ERR_STRICT}};
+    } cases[] = {{1, 0, 16, 1, HR_OK},
+                 {50000, 0, 16, 1, HR_OK},
+                 {50000, 2, 8, 1, HR_OK},
+                 {8, 2, 16, 2, HR_OK},
+                 {8, 2, 32, 3, HR_OK},
+                 {50000, 2, 64, 1, HR_OK},
+                 {50000, 3, 32, 3, HR_OK},
+                 {8, 3, 64, 3, HR_OK},
+                 {8, 3, 16, 3, HR_OK},
+                 {5, 0, 8, 1, HR_OK},
+                 {5, 2, 16, 1, HR_OK},
+                 {32773, 0, 32, 1, HR_OK},
+                 {34925, 0, 16, 1, HR_ERR_STRICT}};
     for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
         tiff_spec s = {.width = 40,
                        .height = 30,

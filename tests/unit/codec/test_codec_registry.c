@@ -86,6 +86,8 @@ static void the_public_list_says_what_kernels_decode(void **state) {
                                        "fixedscaleoffset",
                                        "transpose",
                                        "delta",
+                                       "tiff_lzw",
+                                       "tiff_packbits",
                                        "tiff_predictor2",
                                        "tiff_predictor3",
                                        "sharding_indexed"};
