@@ -70,10 +70,17 @@ if python3 -c 'import zarr, numcodecs' 2>/dev/null; then
     LINES_OF_LOG=2 step arrays python3 "$here/device_arrays.py" "$out/arrays" 2048
     for array in "$out"/arrays/*.zarr; do
         for device in cuda:0 cpu; do
-            LINES_OF_LOG=5 step "read_$(basename "$array" .zarr)_${device%:0}" \
+            LINES_OF_LOG=16 step "read_$(basename "$array" .zarr)_${device%:0}" \
                 "$pack/bin/headrace" bench "$array" -n 15 --device "$device"
         done
     done
+    # Few chunks: does a share for the host help, as the model has it? (See hr_read_options.)
+    for share in 0 25 50 auto; do
+        LINES_OF_LOG=18 step "host_share_$share" "$pack/bin/headrace" bench \
+            "$out/arrays/zstd.zarr" -s 0:4 -n 15 --device cuda:0 --host-share="$share"
+    done
+    LINES_OF_LOG=20 step explain_measure "$pack/bin/headrace" explain "$out/arrays/zstd.zarr" \
+        --device cuda:0 --measure
     # The same chunks, in the GPU's memory already.
     LINES_OF_LOG=20 step kern_chunks "$pack/bin/kern_chunks" cuda "$out/arrays/blosc-lz4.zarr"
 fi

@@ -116,6 +116,45 @@ static int running_out_of_memory_is_survived(void) {
     return EXIT_SUCCESS;
 }
 
+/* A copy between two events, in ns; 0: it failed. */
+static uint64_t time_copy(runner *r, hr__devptr dst, const void *src, uint64_t nbytes,
+                          hr__event from, hr__event to) {
+    uint64_t ns = 0;
+    const bool ok =
+        r->ops->event_record(r->device, from, r->stream, NULL) == HR_OK &&
+        r->ops->copy_to_device(r->device, r->stream, dst, src, nbytes, NULL) == HR_OK &&
+        r->ops->event_record(r->device, to, r->stream, NULL) == HR_OK &&
+        r->ops->event_sync(r->device, to, NULL) == HR_OK &&
+        r->ops->event_elapsed(r->device, from, to, &ns, NULL) == HR_OK;
+    return ok ? ns : 0;
+}
+
+static int events_tell_the_time(void) {
+    runner r;
+    runner_open(&r, "cuda");
+    const uint64_t nbytes = UINT64_C(64) << 20;
+    hr__devptr dst = runner_alloc(&r, nbytes);
+    hr__event from = NULL, to = NULL;
+    void *src = NULL;
+    uint64_t back = 1;
+    CHECK(r.ops->alloc_pinned(r.device, nbytes, &src, NULL) == HR_OK);
+    CHECK(r.ops->event_create(r.device, &from, NULL) == HR_OK);
+    CHECK(r.ops->event_create(r.device, &to, NULL) == HR_OK);
+    (void)time_copy(&r, dst, src, nbytes, from, to);
+    const uint64_t whole = time_copy(&r, dst, src, nbytes, from, to);
+    const uint64_t part = time_copy(&r, dst, src, nbytes / 16, from, to);
+    printf("64 MiB up in %.3f ms, a sixteenth in %.3f ms\n", (double)whole * 1e-6,
+           (double)part * 1e-6);
+    CHECK(part > 0 && part < whole && whole < 10 * UINT64_C(1000000000));
+    CHECK(r.ops->event_elapsed(r.device, to, from, &back, NULL) == HR_OK && back == 0);
+    r.ops->event_destroy(r.device, from);
+    r.ops->event_destroy(r.device, to);
+    r.ops->free_pinned(r.device, src);
+    r.ops->free(r.device, dst);
+    runner_close(&r);
+    return EXIT_SUCCESS;
+}
+
 static int wait_for(pid_t child) {
     int status;
     return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status)
@@ -182,6 +221,7 @@ int main(void) {
         {"the_current_context_is_put_back", the_current_context_is_put_back},
         {"a_broken_context_is_named", a_broken_context_is_named},
         {"running_out_of_memory_is_survived", running_out_of_memory_is_survived},
+        {"events_tell_the_time", events_tell_the_time},
         {"a_forked_child_is_told_to_spawn", a_forked_child_is_told_to_spawn},
     };
     int status = run("device_is_there", device_is_there);

@@ -105,6 +105,32 @@ static void the_null_stream_runs_at_once(void **state) {
     f->ops->stream_destroy(f->d, s);
 }
 
+static void events_tell_the_time(void **state) {
+    fixture *f = *state;
+    const struct timespec pause = {.tv_nsec = 2000000};
+    hr__stream s;
+    hr__event e[2];
+    uint64_t there = 0, back = 1;
+    OK(stream_create(f->d, &s, NULL));
+    for (int i = 0; i < 2; i++) {
+        OK(event_create(f->d, &e[i], NULL));
+        OK(event_record(f->d, e[i], s, NULL));
+        OK(event_sync(f->d, e[i], NULL));
+        assert_int_equal(nanosleep(&pause, NULL), 0);
+    }
+    OK(event_elapsed(f->d, e[0], e[1], &there, NULL));
+    assert_true(there >= 2000000);
+    OK(event_elapsed(f->d, e[1], e[0], &back, NULL));
+    assert_int_equal(back, 0);
+    OK(event_record(f->d, e[0], NULL, NULL)); /* at once */
+    OK(event_elapsed(f->d, e[1], e[0], &there, NULL));
+    assert_true(there >= 2000000);
+    for (int i = 0; i < 2; i++) {
+        f->ops->event_destroy(f->d, e[i]);
+    }
+    f->ops->stream_destroy(f->d, s);
+}
+
 static void freeing_memory_waits_for_the_work_on_it(void **state) {
     fixture *f = *state;
     hr__devptr p;
@@ -290,6 +316,7 @@ int main(void) {
         TEST(work_of_another_stream_is_seen_only_after_a_wait),
         TEST(an_event_stands_for_its_last_record),
         TEST(the_null_stream_runs_at_once),
+        TEST(events_tell_the_time),
         TEST(freeing_memory_waits_for_the_work_on_it),
         TEST(a_launch_keeps_its_parameters),
         TEST(a_forked_child_is_told_to_keep_off),
