@@ -105,11 +105,11 @@ uint64_t hr__plan_inner_number(const hr__array *a, int32_t level, const int64_t 
 
 /* Group an object's chunks into byte ranges to read: sorted by offset, merged where the
  * gap is at most gap_nbytes and the range stays within max_nbytes (one chunk may be
- * larger). Chunks of a range are linked by next. Missing chunks must have been taken out;
- * chunks may share bytes, and may have none (a range of them alone is 0 bytes). A chunk
- * of UINT64_MAX bytes gets a range of its own of UINT64_MAX. `chunks` is sorted in
- * place; `ranges` has room for nchunks. Errors: HR_ERR_OVERFLOW when a chunk ends beyond
- * 2^64. */
+ * larger). So at most gap_nbytes for each chunk but the first are read in vain. Chunks of
+ * a range are linked by next. Missing chunks must have been taken out; chunks may share
+ * bytes, and may have none (a range of them alone is 0 bytes). A chunk of UINT64_MAX
+ * bytes gets a range of its own of UINT64_MAX. `chunks` is sorted in place; `ranges` has
+ * room for nchunks. Errors: HR_ERR_OVERFLOW when a chunk ends beyond 2^64. */
 typedef struct hr__range {
     struct hr__range *next;
     uint64_t offset, nbytes;

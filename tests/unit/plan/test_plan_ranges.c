@@ -100,6 +100,26 @@ static void an_end_beyond_2_to_64_is_refused(void **state) {
     expect(&g, last, 2);
 }
 
+/* However far apart the chunks are. */
+static void at_most_the_gap_per_chunk_is_read_in_vain(void **state) {
+    (void)state;
+    extent extents[MOST];
+    for (uint64_t between = 0; between < 20; between++) {
+        for (uint64_t i = 0; i < MOST; i++) {
+            extents[i] = (extent){.offset = i * (8 + between), .nbytes = 8};
+        }
+        grouped g;
+        group(extents, MOST, 10, 1000, &g);
+        uint64_t nbytes = 0;
+        for (uint64_t i = 0; i < g.n; i++) {
+            nbytes += g.ranges[i].nbytes;
+            assert_in_range(g.ranges[i].nbytes, 8, 1000);
+        }
+        assert_in_range(nbytes, MOST * 8, MOST * 8 + (MOST - g.n) * 10);
+        assert_int_equal(g.n == MOST, between > 10);
+    }
+}
+
 /* Each chunk in one range that covers it, ranges in order and never mergeable. */
 static void check_random(random_source *r) {
     extent extents[MOST];
@@ -149,6 +169,7 @@ int main(void) {
         cmocka_unit_test(chunks_may_share_bytes_or_have_none),
         cmocka_unit_test(a_whole_object_is_a_range_of_its_own),
         cmocka_unit_test(an_end_beyond_2_to_64_is_refused),
+        cmocka_unit_test(at_most_the_gap_per_chunk_is_read_in_vain),
         cmocka_unit_test(random_chunks_are_covered_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
