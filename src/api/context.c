@@ -15,6 +15,7 @@
 #define DEFAULT_METADATA_MAX (64 * MIB)
 #define SLOTS_PER_THREAD 2
 #define MAX_THREADS 1024
+#define DIRECT_THREADS 16
 
 const char *hr_version(void) {
     return HR_VERSION;
@@ -29,6 +30,13 @@ static uint32_t available_cores(void) {
     }
     long n = sysconf(_SC_NPROCESSORS_ONLN);
     return n > 0 && n < MAX_THREADS ? (uint32_t)n : 1;
+}
+
+/* A thread that reads past the page cache waits for the disk, which is only busy with
+ * many reads at once. */
+static uint32_t usual_threads(hr_io_mode io) {
+    const uint32_t ncores = available_cores();
+    return io == HR_IO_DIRECT && ncores < DIRECT_THREADS ? DIRECT_THREADS : ncores;
 }
 
 static uint64_t or_default(uint64_t value, uint64_t otherwise) {
@@ -110,7 +118,7 @@ hr_status hr_context_create(const hr_context_options *options, hr_context **out,
     hr__recycler_init(&c->records, &c->allocator);
     c->log = (hr__log){.fn = o.log, .user = o.log_user, .level = o.log_level};
     c->io = o.io;
-    c->nthreads = o.nthreads == 0 ? available_cores() : o.nthreads;
+    c->nthreads = o.nthreads == 0 ? usual_threads(o.io) : o.nthreads;
     c->metadata_max_nbytes = or_default(o.metadata_max_nbytes, DEFAULT_METADATA_MAX);
     hr__ring_set_init(&c->rings, &c->allocator,
                       or_default(o.scratch_nbytes, DEFAULT_SCRATCH),

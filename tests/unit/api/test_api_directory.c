@@ -239,6 +239,39 @@ static void a_url_is_read_to_its_end(void **state) {
     hr_node_unref(node);
 }
 
+/* The batch's counts of a read in a context of its own. */
+static hr_batch_stats read_in(world *w, const hr_context_options *o) {
+    hr_context *context = NULL;
+    hr_node *array = NULL;
+    assert_int_equal(hr_context_create(o, &context, &w->err), HR_OK);
+    assert_int_equal(hr_open(context, "a", NULL, &array, &w->err), HR_OK);
+    hr_request r = request(array, w->out, 2, whole);
+    memset(w->out, 0, sizeof w->out);
+    hr_batch *b = NULL;
+    hr_batch_stats stats = HR_BATCH_STATS_INIT;
+    assert_int_equal(hr_read_submit(context, &r, 1, NULL, NULL, &b, &w->err), HR_OK);
+    assert_int_equal(hr_batch_wait(b, -1, &w->err), HR_OK);
+    assert_int_equal(hr_batch_get_stats(b, &stats, &w->err), HR_OK);
+    hr_batch_unref(b);
+    hr_node_unref(array);
+    hr_context_unref(context);
+    assert_true(is_all(w, 5));
+    return stats;
+}
+
+static void files_are_read_past_the_cache_only_where_asked(void **state) {
+    world *w = *state;
+    hr_context_options o = HR_CONTEXT_OPTIONS_INIT;
+    assert_int_equal(read_in(w, &o).direct_nbytes, 0);
+    o.io = HR_IO_DIRECT;
+    hr_batch_stats stats = read_in(w, &o);
+    assert_true(stats.direct_nbytes <= stats.read_nbytes);
+    o.io = (hr_io_mode)2;
+    hr_context *context = NULL;
+    assert_int_equal(hr_context_create(&o, &context, &w->err), HR_ERR_ARGUMENT);
+    assert_non_null(strstr(w->err.message, "io is 2"));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_world, end_world)
 
 int main(void) {
@@ -248,6 +281,7 @@ int main(void) {
         TEST(a_replaced_directory_is_not_the_opened_one),
         TEST(an_absent_chunk_is_still_fill),
         TEST(a_file_cut_while_it_is_read_gives_its_bytes_or_an_error),
+        TEST(files_are_read_past_the_cache_only_where_asked),
         TEST(links_that_lead_back_are_passed_over),
         TEST(a_url_is_read_to_its_end),
     };
