@@ -11,17 +11,21 @@ from test_xarray import device, ours  # noqa: F401  (a fixture)
 hr = pytest.importorskip("headrace", reason="the package is not built")
 xr = pytest.importorskip("xarray")
 pytest.importorskip("dask")
+pyproj = pytest.importorskip("pyproj")
 rasterio = pytest.importorskip("rasterio")
 pytest.importorskip("rioxarray")
 
-from headrace import _xr_place  # noqa: E402
+from headrace import _xr_crs  # noqa: E402
 from headrace.xarray import Backend  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 # What is not as rioxarray has it, and why. Files of the corpus, by the end of their names.
-OTHER_REFERENCES = {  # codes that stand beside numbers that contradict them
-    "geogtowgs_subset_USGS_13_s14w171.tif", "propval_bg_01_01.tif"}
+OTHER_REFERENCES = {  # codes, and names, that stand beside numbers that contradict them
+    "geogtowgs_subset_USGS_13_s14w171.tif", "propval_bg_01_01.tif", "lcmap_tiny_cog_2020.tif",
+    "SBN_inc_percap-nodata-clip.tif"}
+NO_REFERENCES = {  # local, and of arc seconds
+    "3376.tif", "geog_arc_second.tif"}
 OTHER_ATTRIBUTES = {  # a text that is no UTF-8, which rasterio leaves out
     "hopper_jpg.tif": "TIFFTAG_IMAGEDESCRIPTION", "hopper_lzma.tif": "TIFFTAG_IMAGEDESCRIPTION",
     "hopper_lzw.tif": "TIFFTAG_IMAGEDESCRIPTION"}
@@ -83,6 +87,22 @@ def same_values(row, got, want):
     np.testing.assert_array_equal(got, want)
 
 
+def same_place(row, got, want):
+    """Systems that are given by parameters have names of ours; places are the same."""
+    mapping = got.spatial_ref.attrs
+    assert mapping["GeoTransform"] == want["GeoTransform"]
+    if named(row, NO_REFERENCES):
+        assert "crs_wkt" not in mapping
+        return
+    place = float(got.x.mean()), float(got.y.mean())
+    both = [pyproj.CRS.from_wkt(m["crs_wkt"]) for m in (mapping, want)]
+    on_earth = [pyproj.Proj(crs)(*place, inverse=True) for crs in both]
+    numbers = [[crs.ellipsoid.semi_major_metre, crs.ellipsoid.inverse_flattening] for crs in both]
+    is_clear = not named(row, OTHER_REFERENCES)
+    np.testing.assert_allclose(*on_earth, rtol=1e-12 if is_clear else 1e-6)
+    assert not is_clear or np.allclose(*numbers, rtol=1e-4)
+
+
 def tiff_rows():
     found = [r for r in test_corpus.MANIFEST if r["class"] == "tiff"]
     rows = [pytest.param(r, True, id=r["path"]) for r in found]
@@ -112,9 +132,8 @@ def test_it_is_what_rioxarray_gives(row, mask_and_scale):
     if has_code and not named(row, OTHER_REFERENCES):
         xr.testing.assert_identical(got.coords.to_dataset(), want.coords.to_dataset())
     else:
-        mapping = got.spatial_ref.attrs
-        assert mapping["GeoTransform"] == want.spatial_ref.attrs["GeoTransform"]
         xr.testing.assert_equal(got.coords.to_dataset(), want.coords.to_dataset())
+        same_place(row, got, want.spatial_ref.attrs)
     is_lossy = row["compression"] == "JPEG"
     if not is_lossy and not converts_colours(row) and not named(row, OTHER_VALUES):
         same_values(row, got, want)
@@ -236,11 +255,11 @@ def test_what_it_gives_is_written_back_as_it_was(folder):
 def test_a_reference_without_pyproj_is_its_code(folder, monkeypatch):
     path = make(folder / "x.tif", np.ones((1, 4, 6), "u1"), crs="EPSG:32633",
                 transform=rasterio.Affine(2, 0, 10, 0, -2, 20))
-    _xr_place._of_code.cache_clear()
+    _xr_crs._described.cache_clear()
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "pyproj", None)
         attrs = ours(path).spatial_ref.attrs
-    _xr_place._of_code.cache_clear()
+    _xr_crs._described.cache_clear()
     assert attrs == {"spatial_ref": "EPSG:32633", "GeoTransform": "10.0 2.0 0.0 20.0 0.0 -2.0"}
 
 

@@ -1,12 +1,10 @@
 """Where the pixels of an image are: coordinates and CF's grid mapping, as rioxarray has them.
 
-WKT needs pyproj; without it the code of the reference system stands in its place.
 SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +12,7 @@ from typing import Any
 import numpy as np
 from xarray import Coordinates, Variable
 
+from . import _xr_crs
 from ._errors import UnsupportedError
 
 GRID_MAPPING = "spatial_ref"
@@ -23,25 +22,6 @@ _NOWHERE = [0.0, 1.0, 0.0, 0.0, 0.0, 1.0]  # pixels are their own places
 def _transform(attrs: Mapping[str, Any]) -> list[float]:
     """GDAL's six numbers: x = t[0] + column·t[1] + row·t[2], y = t[3] + …"""
     return [float(n) for n in attrs.get("GeoTransform", _NOWHERE)]
-
-
-@functools.lru_cache(maxsize=64)
-def _of_code(epsg: int) -> dict[str, Any]:
-    """What CF says of a reference system, and its WKT."""
-    try:
-        import pyproj
-    except ImportError:
-        return {"spatial_ref": f"EPSG:{epsg}"}
-    try:
-        wkt = pyproj.CRS.from_epsg(epsg).to_wkt("WKT1_GDAL", output_axis_rule=True)
-        attrs = pyproj.CRS.from_wkt(wkt).to_cf()
-    except pyproj.exceptions.CRSError:  # a code that this PROJ does not know
-        return {"spatial_ref": f"EPSG:{epsg}"}
-    return {**attrs, "spatial_ref": wkt, "crs_wkt": wkt}
-
-
-def _reference(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(_of_code(attrs["EPSG"])) if "EPSG" in attrs else {}
 
 
 def _control_points(attrs: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -84,7 +64,7 @@ def coordinates(attrs: Mapping[str, Any], width: int, height: int,
                 raster_index: bool) -> tuple[dict[str, Variable], Coordinates | None]:
     """The coordinates, and those that come with an index of their own."""
     t = _transform(attrs)
-    mapping = _reference(attrs)
+    mapping = _xr_crs.describe(attrs)
     mapping["GeoTransform"] = " ".join(map(str, t))
     points = _control_points(attrs)
     found: dict[str, Variable] = {}

@@ -1,6 +1,8 @@
 /* One array of a TIFF. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/json.h"
 #include "core/json_number.h"
@@ -17,28 +19,75 @@ static hr_status key_of(const hr__array *a, const int64_t *outer, char *buf,
                           capacity);
 }
 
-/* GDAL writes numbers in C's way, and what C made of NaN in its time. */
-static json_object *parse_nodata(const char *text) {
-    static const char *const nans[] = {"nan", "-nan",    "NaN",     "-NaN",
-                                       "NAN", "1.#QNAN", "-1.#IND", "-1.#QNAN"};
-    char trimmed[64];
-    size_t first = strspn(text, " \t\n");
-    size_t n = strcspn(text + first, " \t\n");
-    if (n == 0 || n >= sizeof trimmed) {
-        return NULL;
+/* A part of a number: what of `accepted` is at *from, at the end of the text made. */
+static size_t take(const char **from, const char *accepted, size_t most, char *to) {
+    size_t n = strspn(*from, accepted);
+    n = n < most ? n : most;
+    memcpy(to, *from, n);
+    to[n] = '\0';
+    *from += n;
+    return n;
+}
+
+enum { NUMBER_MAX = 80 };
+
+/* A number in C's way as JSON has it: "+5", ".5" and "5." are none there. What stands
+ * behind it does not count, as for GDAL. */
+static bool json_of_number(const char *text, char out[NUMBER_MAX]) {
+    static const char digits[] = "0123456789";
+    char whole[32], fraction[32], sign[2], power[8];
+    bool is_negative = *text == '-';
+    text += *text == '-' || *text == '+';
+    size_t nwhole = take(&text, digits, sizeof whole - 1, whole);
+    size_t nfraction = 0;
+    if (*text == '.') {
+        text++;
+        nfraction = take(&text, digits, sizeof fraction - 1, fraction);
+        text += strspn(text, digits);
     }
-    memcpy(trimmed, text + first, n);
-    trimmed[n] = '\0';
-    for (size_t i = 0; i < sizeof nans / sizeof nans[0]; i++) {
-        if (strcmp(trimmed, nans[i]) == 0) {
-            return json_object_new_string("NaN");
+    int n = snprintf(out, NUMBER_MAX, "%s%s%s%s", is_negative ? "-" : "",
+                     nwhole > 0 ? whole : "0", nfraction > 0 ? "." : "",
+                     nfraction > 0 ? fraction : "");
+    if (*text == 'e' || *text == 'E') {
+        text++;
+        (void)take(&text, "+-", 1, sign);
+        if (take(&text, digits, sizeof power - 1, power) > 0) {
+            (void)snprintf(out + n, NUMBER_MAX - (size_t)n, "e%s%s", sign, power);
         }
     }
-    if (strcmp(trimmed, "inf") == 0 || strcmp(trimmed, "-inf") == 0) {
-        return json_object_new_string(trimmed[0] == '-' ? "-Infinity" : "Infinity");
+    return nwhole + nfraction > 0;
+}
+
+/* GDAL writes numbers in C's way, and what C made of those that are none in its time. */
+static json_object *parse_nodata(const char *text) {
+    static const struct {
+        const char *name;
+        const char *json;
+    } names[] = {{"nan", "NaN"},
+                 {"1.#QNAN", "NaN"},
+                 {"1.#IND", "NaN"},
+                 {"inf", "Infinity"},
+                 {"1.#INF", "Infinity"}};
+    char number[NUMBER_MAX];
+    text += strspn(text, " \t\n");
+    const char *unsigned_text = text + (*text == '-' || *text == '+');
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strncasecmp(unsigned_text, names[i].name, strlen(names[i].name)) == 0) {
+            bool is_negative = *text == '-' && names[i].json[0] == 'I';
+            return json_object_new_string(is_negative ? "-Infinity" : names[i].json);
+        }
     }
     json_object *value = NULL;
-    return hr__json_parse(trimmed, n, &value, NULL) == HR_OK ? value : NULL;
+    if (!json_of_number(text, number) ||
+        hr__json_parse(number, strlen(number), &value, NULL) != HR_OK) {
+        return NULL;
+    }
+    if (!isfinite(json_object_get_double(value))) {
+        json_object *infinite = hr__tiff_json_number(json_object_get_double(value));
+        json_object_put(value);
+        return infinite;
+    }
+    return value;
 }
 
 /* As Zarr writes complex numbers. */

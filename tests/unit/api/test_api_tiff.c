@@ -173,8 +173,17 @@ static void every_layout_reads_on_the_host(void **state) {
     check_all(HR_DEVICE_CPU);
 }
 
+static void skip_without_simt(void) {
+    hr_device_info info = HR_DEVICE_INFO_INIT;
+    if (hr_device_describe((hr_device){.type = HR_DEVICE_SIMT}, &info, NULL) != HR_OK) {
+        print_message("skipped: reads to a device (no simt)\n");
+        skip();
+    }
+}
+
 static void every_layout_reads_to_a_device(void **state) {
     (void)state;
+    skip_without_simt();
     check_all(HR_DEVICE_SIMT);
 }
 
@@ -259,6 +268,7 @@ static void absent_blocks_read_as_nodata(void **state) {
  * others are refused where strict asks for it: of LZMA, here, no byte is looked at. */
 static void kernels_decode_what_they_know(void **state) {
     (void)state;
+    skip_without_simt();
     static const struct {
         unsigned compression, predictor, bits, format;
         hr_status status;

@@ -262,8 +262,25 @@ static int open_all(void **state) {
     return 0;
 }
 
+static void nodata_are_read_as_c_reads_numbers(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *want;
+    } cases[] = {
+        {"7", "7"},        {" 255 ", "255"},   {"+5", "5"},          {"5.", "5"},
+        {"5.0", "5.0"},    {".5e1", "0.5e1"},  {"2.55E2", "2.55e2"}, {"7 metres", "7"},
+        {"0.5", "absent"}, {"-1", "absent"},   {"65536", "absent"},  {"nan", "absent"},
+        {"", "absent"},    {"none", "absent"}, {"1.#INF", "absent"}, {"1e999", "absent"}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        json_object *a = attributes_of(NULL, 0, 1, cases[i].text);
+        assert_member(a, "_FillValue", cases[i].want);
+        json_object_put(a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nodata_are_read_as_c_reads_numbers),
         cmocka_unit_test(tie_points_and_scales_make_a_transform),
         cmocka_unit_test(places_of_centres_are_moved_to_corners),
         cmocka_unit_test(matrices_may_turn_the_image),

@@ -28,8 +28,8 @@ static inline hr_status open_fragment(tiff_file *f, const char *fragment) {
     hr__arena_init(&opened.arena, &hr__malloc_allocator);
     memset(&opened.node, 0, sizeof opened.node);
     opened.err = HR_ERROR_INIT;
-    return hr__tiff_open(&source, NULL, "x.tif", fragment, 1 << 20, &opened.arena, &opened.node,
-                         &opened.err);
+    return hr__tiff_open(&source, NULL, "x.tif", fragment, 1 << 20, &opened.arena,
+                         &opened.node, &opened.err);
 }
 
 #endif
