@@ -24,6 +24,7 @@ EXAMPLES = {
     "tiff_batch.py": "of 32 windows",
     "training.py": "went on after batch 1 of epoch 2",
     "pyramid.py": "s2 fits",
+    "own_store.py": "the same as the files: True",
 }
 
 
