@@ -24,6 +24,25 @@ typedef struct hr_allocator {
     void (*free)(void *user, void *ptr, size_t nbytes);
 } hr_allocator;
 
+/* Hooks for what staging and decoding on devices take, so that a program can give them of
+ * the pools that its framework has (of CuPy, RMM, torch). Called from any thread, also
+ * concurrently, with the device's context current; what they give counts towards the
+ * context's budgets. A pair may be NULL: then the driver is asked. hr_memory_alloc asks
+ * the driver, too. A hook may not call the library. */
+typedef struct hr_device_allocator {
+    uint32_t struct_size;
+    void *user;
+    /* nbytes > 0 of device memory, aligned to 256 bytes, that will be used on `stream` (a
+     * CUstream) alone; NULL without memory. `free` gets what `alloc` gave with the same
+     * size and stream, which lives still, once all work on it was waited for. */
+    void *(*alloc)(void *user, hr_device device, size_t nbytes, void *stream);
+    void (*free)(void *user, hr_device device, void *ptr, size_t nbytes, void *stream);
+    /* The same for pinned host memory, which that device can read and write by the same
+     * address; aligned to 64 bytes. */
+    void *(*alloc_pinned)(void *user, hr_device device, size_t nbytes);
+    void (*free_pinned)(void *user, hr_device device, void *ptr, size_t nbytes);
+} hr_device_allocator;
+
 typedef enum hr_log_level {
     HR_LOG_ERROR = 0,
     HR_LOG_WARNING = 1,
@@ -70,11 +89,17 @@ typedef struct hr_context_options {
     uint64_t chunk_cache_nbytes;   /* decoded chunks kept between calls; 0 = none */
     uint64_t encoded_cache_nbytes; /* the same for chunks as they are stored; 0 = none */
     hr_io_mode io;
+    const hr_device_allocator *device_allocator; /* copied; NULL = the driver */
 } hr_context_options;
 
 #define HR_CONTEXT_OPTIONS_INIT                                                          \
     ((hr_context_options){.struct_size = sizeof(hr_context_options),                     \
                           .log_level = HR_LOG_WARNING})
+
+/* scratch_nbytes and device_scratch_nbytes are never exceeded, however large a read is:
+ * it runs in waves. Where a device or the system gives less than they allow, waves are as
+ * small as the chunks permit; only when that is refused, too, reads fail, with
+ * HR_ERR_MEMORY. */
 
 /* nvCOMP is never chosen unasked, here or by strict reads: the kernels check every access
  * to memory on any input, whereas what nvCOMP does with malformed streams is what its

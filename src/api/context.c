@@ -64,6 +64,17 @@ static hr_status read_options(const hr_context_options *options, hr_context_opti
     return HR_OK;
 }
 
+static hr_status read_device_allocator(const hr_device_allocator *given,
+                                       hr_device_allocator *out, hr_error *err) {
+    HR__TRY(hr__options_read(out, sizeof *out, given, "hr_device_allocator", err));
+    if ((out->alloc == NULL) != (out->free == NULL) ||
+        (out->alloc_pinned == NULL) != (out->free_pinned == NULL)) {
+        return hr__fail(err, HR_ERR_ARGUMENT,
+                        "hr_device_allocator: one of a pair is NULL");
+    }
+    return HR_OK;
+}
+
 static void context_free(hr_context *c) {
     if (c->pool != NULL) {
         hr__pool_destroy(c->pool);
@@ -100,7 +111,9 @@ hr_status hr_context_create(const hr_context_options *options, hr_context **out,
     }
     hr_context_options o = HR_CONTEXT_OPTIONS_INIT;
     hr_allocator allocator;
+    hr_device_allocator device_allocator = {0};
     HR__TRY(read_options(options, &o, &allocator, err));
+    HR__TRY(read_device_allocator(o.device_allocator, &device_allocator, err));
     hr_context *c = hr__calloc(&allocator, sizeof *c);
     if (c == NULL) {
         return hr__fail_memory(err, sizeof *c);
@@ -124,6 +137,8 @@ hr_status hr_context_create(const hr_context_options *options, hr_context **out,
                       or_default(o.scratch_nbytes, DEFAULT_SCRATCH),
                       or_default(o.device_scratch_nbytes, DEFAULT_DEVICE_SCRATCH),
                       c->nthreads * SLOTS_PER_THREAD);
+    c->device_allocator = device_allocator;
+    c->rings.hooks = &c->device_allocator;
     hr__history_init(&c->history);
     hr__custom_init(&c->codecs, &c->allocator);
     c->pool = hr__pool_create(&c->allocator, c->nthreads,

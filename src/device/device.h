@@ -80,10 +80,20 @@ typedef struct hr__device_ops {
 struct hr__device {
     const hr__device_ops *ops;
     const hr_allocator *allocator;
+    const hr_device_allocator *hooks; /* NULL: the driver's memory */
     hr_device id;
     /* What a launch may be fitted to. */
     uint32_t nmultiprocessors, block_shared_nbytes;
 };
+
+/* Memory for work on one stream, by the hooks where the device has some. Between enter
+ * and leave; nbytes of a free are those of its alloc. */
+hr_status hr__device_alloc(hr__device *d, uint64_t nbytes, hr__stream stream,
+                           hr__devptr *out, hr_error *err);
+void hr__device_free(hr__device *d, hr__devptr ptr, uint64_t nbytes, hr__stream stream);
+hr_status hr__device_alloc_pinned(hr__device *d, uint64_t nbytes, void **out,
+                                  hr_error *err);
+void hr__device_free_pinned(hr__device *d, void *ptr, uint64_t nbytes);
 
 /* The ops for a device type: NULL for cpu, and for simt in builds without it. */
 const hr__device_ops *hr__device_find(int32_t type);

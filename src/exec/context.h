@@ -17,6 +17,7 @@
 struct hr_context {
     atomic_uint refs;
     hr_allocator allocator;
+    hr_device_allocator device_allocator;
     hr__recycler records; /* of that allocator, for what each chunk or object needs */
     hr__log log;
     hr_io_mode io;

@@ -11,35 +11,37 @@
 
 /* --- memory of a slot --- */
 
-static void twin_free(hr__device *d, hr__twin *t) {
-    if (t->device != 0) {
-        d->ops->free(d, t->device);
-    }
-    if (t->pinned != NULL) {
-        d->ops->free_pinned(d, t->pinned);
-    }
+static void twin_free(hr__ring *ring, hr__stream stream, hr__twin *t) {
+    hr__device_free(ring->device, t->device, t->device_nbytes, stream);
+    hr__device_free_pinned(ring->device, t->pinned, t->pinned_nbytes);
+    ring->pinned_used -= t->pinned_nbytes;
+    ring->device_used -= t->device_nbytes;
     *t = (hr__twin){0};
 }
 
-static hr_status twin_allocate(hr__device *d, hr__twin *t, hr__need need, hr_error *err) {
+static hr_status twin_allocate(hr__ring *ring, hr__stream stream, hr__twin *t,
+                               hr__need need, hr_error *err) {
     void *pinned = NULL;
     uint64_t device_nbytes = need.payload + need.scratch;
-    HR__TRY(d->ops->alloc_pinned(d, need.payload, &pinned, err));
+    HR__TRY(hr__device_alloc_pinned(ring->device, need.payload, &pinned, err));
     t->pinned = pinned;
     t->pinned_nbytes = need.payload;
-    hr_status status = d->ops->alloc(d, device_nbytes, &t->device, err);
+    ring->pinned_used += need.payload;
+    hr_status status =
+        hr__device_alloc(ring->device, device_nbytes, stream, &t->device, err);
     if (status != HR_OK) {
-        twin_free(d, t);
+        twin_free(ring, stream, t);
         return status;
     }
     t->device_nbytes = device_nbytes;
+    ring->device_used += device_nbytes;
     return HR_OK;
 }
 
 static void slot_release(hr__ring *ring, hr__ring_slot *s) {
     hr__device *d = ring->device;
-    ring->pinned_used -= s->payload.pinned_nbytes;
-    ring->device_used -= s->payload.device_nbytes;
+    twin_free(ring, s->stream, &s->payload);
+    twin_free(ring, s->stream, &s->tables);
     d->ops->event_destroy(d, s->event);
     for (int i = 0; i < HR__SLOT_MARKS; i++) {
         d->ops->event_destroy(d, s->marks[i]);
@@ -47,8 +49,6 @@ static void slot_release(hr__ring *ring, hr__ring_slot *s) {
     if (s->stream != NULL) {
         d->ops->stream_destroy(d, s->stream);
     }
-    twin_free(d, &s->payload);
-    twin_free(d, &s->tables);
     for (int i = 0; i < HR__SLOT_VECS; i++) {
         hr__vec_free(&ring->allocator, &s->vecs[i]);
     }
@@ -58,42 +58,18 @@ static void slot_release(hr__ring *ring, hr__ring_slot *s) {
 static hr_status slot_allocate(hr__ring *ring, hr__ring_slot *s, hr__need need,
                                hr_error *err) {
     hr__device *d = ring->device;
-    HR__TRY(twin_allocate(d, &s->payload, need, err));
-    ring->pinned_used += s->payload.pinned_nbytes;
-    ring->device_used += s->payload.device_nbytes;
-    hr_status status = d->ops->stream_create(d, &s->stream, err);
-    if (status == HR_OK) {
-        status = d->ops->event_create(d, &s->event, err);
-    }
+    HR__TRY(d->ops->stream_create(d, &s->stream, err));
+    hr_status status = d->ops->event_create(d, &s->event, err);
     for (int i = 0; i < HR__SLOT_MARKS && status == HR_OK; i++) {
         status = d->ops->event_create(d, &s->marks[i], err);
+    }
+    if (status == HR_OK) {
+        status = twin_allocate(ring, s->stream, &s->payload, need, err);
     }
     if (status != HR_OK) {
         slot_release(ring, s);
     }
     return status;
-}
-
-static uint64_t and_half_of_it(uint64_t nbytes) {
-    return (nbytes + nbytes / 2 + TABLES_ALIGNMENT - 1) / TABLES_ALIGNMENT *
-           TABLES_ALIGNMENT;
-}
-
-hr_status hr__ring_grow_tables(hr__ring *ring, hr__ring_slot *slot, hr__need need,
-                               hr_error *err) {
-    const hr__twin *t = &slot->tables;
-    if (need.payload <= t->pinned_nbytes &&
-        need.scratch <= t->device_nbytes - t->pinned_nbytes) {
-        return HR_OK;
-    }
-    /* Seldom again: freeing waits for all that the device does. */
-    const uint64_t share = slot->payload.pinned_nbytes / TABLES_SHARE;
-    const uint64_t ample = share / TABLES_ALIGNMENT * TABLES_ALIGNMENT;
-    const uint64_t payload = and_half_of_it(need.payload);
-    need.payload = payload > ample ? payload : ample;
-    need.scratch = and_half_of_it(need.scratch);
-    twin_free(ring->device, &slot->tables);
-    return twin_allocate(ring->device, &slot->tables, need, err);
 }
 
 /* --- choosing one --- */
@@ -129,24 +105,34 @@ static hr__ring_slot *find_idle(hr__ring *ring, hr__need need) {
     return best;
 }
 
+/* Let one go that nobody uses now. False: there is none. */
+static bool release_idle(hr__ring *ring) {
+    for (uint32_t i = 0; i < ring->max_slots; i++) {
+        hr__ring_slot *s = &ring->slots[i];
+        if (is_allocated(s) && s->state == HR__SLOT_IDLE) {
+            slot_release(ring, s);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void release_all_idle(hr__ring *ring) {
+    while (release_idle(ring)) {
+    }
+}
+
 /* An unallocated slot, after letting idle ones that are too small go where the budget or
  * the table asks for it; NULL if neither allows one more now. */
 static hr__ring_slot *make_room(hr__ring *ring, hr__need need) {
-    hr__ring_slot *unused = NULL;
-    for (uint32_t i = 0; i < ring->max_slots && unused == NULL; i++) {
-        unused = is_allocated(&ring->slots[i]) ? NULL : &ring->slots[i];
-    }
-    for (uint32_t i = 0; i < ring->max_slots; i++) {
-        hr__ring_slot *s = &ring->slots[i];
-        if (unused != NULL && fits_budget(ring, need)) {
-            return unused;
+    do {
+        for (uint32_t i = 0; i < ring->max_slots && fits_budget(ring, need); i++) {
+            if (!is_allocated(&ring->slots[i])) {
+                return &ring->slots[i];
+            }
         }
-        if (is_allocated(s) && s->state == HR__SLOT_IDLE) {
-            slot_release(ring, s);
-            unused = unused == NULL ? s : unused;
-        }
-    }
-    return unused != NULL && fits_budget(ring, need) ? unused : NULL;
+    } while (release_idle(ring));
+    return NULL;
 }
 
 static hr__ring_slot *oldest_in_flight(hr__ring *ring) {
@@ -174,6 +160,71 @@ static void land(hr__ring *ring, hr__ring_slot *s) {
     s->state = HR__SLOT_IDLE;
     pthread_cond_broadcast(&ring->changed);
 }
+
+/* --- tables --- */
+
+static uint64_t aligned(uint64_t nbytes) {
+    return (nbytes + TABLES_ALIGNMENT - 1) / TABLES_ALIGNMENT * TABLES_ALIGNMENT;
+}
+
+/* So much that it is seldom done again: freeing waits for all that the device does. */
+static hr__need ample_tables(const hr__ring_slot *slot, hr__need need) {
+    const uint64_t share = slot->payload.pinned_nbytes / TABLES_SHARE;
+    const uint64_t more = need.payload + need.payload / 2;
+    return (hr__need){.payload = aligned(share > more ? share : more),
+                      .scratch = aligned(need.scratch + need.scratch / 2)};
+}
+
+/* Wait for slots that are on their way, if need be: not for others, whose holders may be
+ * here, too. */
+static bool make_budget(hr__ring *ring, hr__need need) {
+    while (!fits_budget(ring, need)) {
+        hr__ring_slot *oldest = oldest_in_flight(ring);
+        if (!release_idle(ring) && oldest == NULL) {
+            return false;
+        }
+        if (oldest != NULL) {
+            land(ring, oldest);
+        }
+    }
+    return true;
+}
+
+hr_status hr__ring_grow_tables(hr__ring *ring, hr__ring_slot *slot, hr__need need,
+                               hr_error *err) {
+    hr__twin *t = &slot->tables;
+    if (need.payload <= t->pinned_nbytes &&
+        need.scratch <= t->device_nbytes - t->pinned_nbytes) {
+        return HR_OK;
+    }
+    const hr__need ample = ample_tables(slot, need);
+    hr_error own = HR_ERROR_INIT;
+    hr_status status = HR_ERR_MEMORY;
+    need.payload = aligned(need.payload);
+    pthread_mutex_lock(&ring->lock);
+    twin_free(ring, slot->stream, t);
+    for (int i = 0; i < 2 && status == HR_ERR_MEMORY; i++) {
+        const bool may_be_ample = i == 0 && fits_budget(ring, ample);
+        if (i > 0) {
+            release_all_idle(ring);
+        }
+        status =
+            make_budget(ring, need)
+                ? twin_allocate(ring, slot->stream, t, may_be_ample ? ample : need, &own)
+                : hr__fail(&own, HR_ERR_MEMORY,
+                           "tables of %" PRIu64 " bytes do not fit beside the slabs in "
+                           "the %" PRIu64 " of staging that the context allows",
+                           need.payload, ring->pinned_budget);
+    }
+    pthread_cond_broadcast(&ring->changed);
+    pthread_mutex_unlock(&ring->lock);
+    if (status != HR_OK) {
+        hr__error_copy(err, &own);
+    }
+    return status;
+}
+
+/* --- taking --- */
 
 static hr_status check_possible(const hr__ring *ring, hr__need need, hr_error *err) {
     uint64_t device;
@@ -210,6 +261,40 @@ static hr__need at_least(hr__need a, hr__need b) {
                       .scratch = a.scratch > b.scratch ? a.scratch : b.scratch};
 }
 
+/* Will one of those in use do, once it comes back? */
+static bool has_enough(const hr__ring *ring, hr__need need) {
+    for (uint32_t i = 0; i < ring->max_slots; i++) {
+        if (is_allocated(&ring->slots[i]) && is_enough(&ring->slots[i], need)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A new slot if there is room for one: of that size or, where memory is short, as small
+ * as it may be. *out stays NULL where only waiting helps. */
+static hr_status add_slot(hr__ring *ring, hr__need size, hr__need need,
+                          hr__ring_slot **out, hr_error *err) {
+    hr_error own = HR_ERROR_INIT;
+    hr__ring_slot *unused = make_room(ring, size);
+    if (unused == NULL) {
+        return HR_OK;
+    }
+    hr_status status = slot_allocate(ring, unused, size, &own);
+    if (status == HR_ERR_MEMORY) {
+        release_all_idle(ring);
+        status = slot_allocate(ring, unused, need, &own);
+    }
+    if (status == HR_OK) {
+        *out = unused;
+    } else if (status == HR_ERR_MEMORY && has_enough(ring, need)) {
+        return HR_OK;
+    } else {
+        hr__error_copy(err, &own);
+    }
+    return status;
+}
+
 hr_status hr__ring_acquire(hr__ring *ring, hr__need need, bool wait, hr__ring_slot **out,
                            hr_error *err) {
     HR__TRY(check_possible(ring, need, err));
@@ -222,10 +307,8 @@ hr_status hr__ring_acquire(hr__ring *ring, hr__need need, bool wait, hr__ring_sl
     pthread_mutex_lock(&ring->lock);
     for (;;) {
         slot = find_idle(ring, need);
-        hr__ring_slot *unused = slot == NULL ? make_room(ring, size) : NULL;
-        if (unused != NULL) {
-            status = slot_allocate(ring, unused, size, err);
-            slot = status == HR_OK ? unused : NULL;
+        if (slot == NULL) {
+            status = add_slot(ring, size, need, &slot, err);
         }
         if (slot != NULL || status != HR_OK || !wait) {
             break;
@@ -310,12 +393,7 @@ void hr__ring_drain(hr__ring *ring) {
 
 void hr__ring_trim(hr__ring *ring) {
     pthread_mutex_lock(&ring->lock);
-    for (uint32_t i = 0; i < ring->max_slots; i++) {
-        hr__ring_slot *s = &ring->slots[i];
-        if (is_allocated(s) && s->state == HR__SLOT_IDLE) {
-            slot_release(ring, s);
-        }
-    }
+    release_all_idle(ring);
     pthread_mutex_unlock(&ring->lock);
 }
 

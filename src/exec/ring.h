@@ -38,6 +38,7 @@ typedef struct hr__ring_slot {
 } hr__ring_slot;
 
 #define HR__RING_SLOTS 64
+#define HR__TABLES_SHARE 16 /* so much of a budget is left to tables, as a rule */
 #define HR__MAX_RINGS 16
 
 /* Bytes of payload (on both sides) and of scratch (on the device, behind it). */
@@ -50,7 +51,7 @@ typedef struct hr__ring {
     hr_allocator allocator;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint64_t pinned_budget, pinned_used; /* of all payloads together */
+    uint64_t pinned_budget, pinned_used; /* of all slots together */
     uint64_t device_budget, device_used;
     hr__need usual; /* size of a slot that nobody needs larger */
     uint32_t max_slots;
@@ -66,7 +67,8 @@ typedef struct hr__ring {
  * numbers if the budget can never give it. */
 hr_status hr__ring_acquire(hr__ring *ring, hr__need need, bool wait, hr__ring_slot **out,
                            hr_error *err);
-/* Make the tables of a held slot at least so large. */
+/* Make the tables of a held slot at least so large; what was in them is lost. Errors:
+ * HR_ERR_MEMORY. */
 hr_status hr__ring_grow_tables(hr__ring *ring, hr__ring_slot *slot, hr__need need,
                                hr_error *err);
 /* Everything queued on slot->stream belongs to it; records the event. If that fails the
@@ -90,6 +92,7 @@ bool hr__ring_is_starved(hr__ring *ring);
 /* The rings of a context, one per device, opened on first use. */
 typedef struct hr__ring_set {
     const hr_allocator *allocator;
+    const hr_device_allocator *hooks;      /* NULL: none */
     uint64_t pinned_budget, device_budget; /* for each */
     uint32_t max_slots;
     hr__lock lock;

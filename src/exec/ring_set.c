@@ -44,9 +44,13 @@ void hr__ring_set_free(hr__ring_set *set) {
     hr__lock_destroy(&set->lock);
 }
 
+static uint64_t without_tables(uint64_t budget) {
+    return budget - budget / HR__TABLES_SHARE;
+}
+
 hr__need hr__ring_set_usual(const hr__ring_set *set) {
-    uint64_t pinned = set->pinned_budget / set->max_slots;
-    uint64_t device = set->device_budget / set->max_slots;
+    uint64_t pinned = without_tables(set->pinned_budget) / set->max_slots;
+    uint64_t device = without_tables(set->device_budget) / set->max_slots;
     uint64_t payload = pinned < device / 4 ? pinned : device / 4;
     payload = payload < USUAL_PAYLOAD ? payload : USUAL_PAYLOAD;
     uint64_t scratch = device - payload;
@@ -69,6 +73,7 @@ static hr_status ring_open(hr__ring_set *set, hr_device device, hr__ring **out,
     }
     pthread_mutex_init(&ring->lock, NULL);
     pthread_cond_init(&ring->changed, NULL);
+    ring->device->hooks = set->hooks;
     ring->allocator = *set->allocator;
     ring->pinned_budget = set->pinned_budget;
     ring->device_budget = set->device_budget;

@@ -109,6 +109,21 @@ hr__kzstd_batch hr__slab_zstd_batch(hr__slab *slab) {
         .nblocks = (uint32_t)hr__slab_vec(slab, HR__SLAB_ZSTD_BLOCKS)->n};
 }
 
+uint64_t hr__slab_tables_nbytes(const hr__slab *slab) {
+    static const size_t sizes[HR__SLAB_ITSELF] = {
+        [HR__SLAB_CHUNKS] = sizeof(uint64_t),
+        [HR__SLAB_TASKS] = sizeof(hr_k_task),
+        [HR__SLAB_ZSTD_STREAMS] = sizeof(hr_k_task),
+        [HR__SLAB_ZSTD_BLOCKS] = sizeof(hr_k_zstd_block) + sizeof(hr_k_zstd_result),
+        [HR__SLAB_FILTERS] = sizeof(hr_k_filter_task),
+        [HR__SLAB_STORE_TASKS] = sizeof(hr_k_store_task) + sizeof(hr_k_store_tile)};
+    uint64_t nbytes = 0;
+    for (int i = 0; i < HR__SLAB_ITSELF; i++) {
+        nbytes += slab->slot->vecs[i].n * sizes[i];
+    }
+    return nbytes;
+}
+
 void hr__slab_lay_out(hr__slab *slab, hr__slab_tables *t) {
     *t = (hr__slab_tables){0};
     const hr__slab_task *tasks = hr__slab_vec(slab, HR__SLAB_TASKS)->items;
