@@ -9,6 +9,7 @@ reads them several times, checks that the results are equal, prints the best tim
 Arrays on the GPU are measured where there is one, and CuPy.
 """
 
+import importlib.util
 import pathlib
 import sys
 import time
@@ -22,6 +23,7 @@ import headrace.zarr
 
 PIPELINES = {"zarr-python": "zarr.core.codec_pipeline.BatchedCodecPipeline",
              "zarr-python, fused": "zarr.core.codec_pipeline.FusedCodecPipeline",
+             "zarr-python + zarrs": "zarrs.ZarrsCodecPipeline",
              "zarr-python + headrace": "headrace.zarr.Pipeline"}
 
 
@@ -41,10 +43,23 @@ def show(name, milliseconds, unit="ms"):
 
 
 def pipelines():
+    """The name of each that is there, while it is the one in use."""
     for name, path in PIPELINES.items():
-        if path.startswith("headrace") or hasattr(zarr.core.codec_pipeline, path.split(".")[-1]):
+        module, _, pipeline = path.rpartition(".")
+        if not importlib.util.find_spec(module.partition(".")[0]):
+            continue
+        if hasattr(importlib.import_module(module), pipeline):
             with zarr.config.set({"codec_pipeline.path": path}):
                 yield name
+
+
+def tensorstore_of(path):
+    """The array there as tensorstore opens it; None where it is not installed."""
+    if not importlib.util.find_spec("tensorstore"):
+        return None
+    import tensorstore
+
+    return tensorstore.open({"driver": "zarr3", "kvstore": f"file://{path}/"}, open=True).result()
 
 
 def has_gpu():
@@ -79,11 +94,29 @@ def many_chunks(folder, side):
         lambda: hr.read_batch(items, out=out).result())[0])
     show(f"headrace, {len(items)} selections, packed", best(
         lambda: hr.read_batch(items, out="packed").result())[0])
+    places = 100 * np.indices((n, n // 2)).reshape(2, -1).T * (1, 2)
+    show("headrace, the same by hr.boxes, into one array", best(
+        lambda: a.read(hr.boxes(places, (100, 100)), out=out).result())[0])
     for name in pipelines():
         z = zarr.open_array(path, mode="r")
         took, result = best(lambda: z.oindex[:, index], 2)  # noqa: B023
         show(f"{name}, oindex", took)
         assert (result == wide).all()
+    t = tensorstore_of(path)
+    if t is not None:
+        took, result = best(lambda: t.oindex[:, index].read().result(), 2)
+        show("tensorstore, oindex", took)
+        assert (result == wide).all()
+        show(f"tensorstore, {len(items)} reads in a batch", best(lambda: together(t, items), 2)[0])
+
+
+def together(t, items):
+    """All selections in one batch of tensorstore's."""
+    import tensorstore
+
+    with tensorstore.Batch() as batch:
+        reads = [t[key].read(batch=batch) for _, key in items]
+    return [read.result() for read in reads]
 
 
 def large_chunks(folder, planes):
@@ -104,6 +137,9 @@ def large_chunks(folder, planes):
         took, result = best(lambda: z[:], 3)  # noqa: B023
         show(name, took)
         assert (result == np.asarray(expected)).all()
+    t = tensorstore_of(path)
+    if t is not None:
+        show("tensorstore", best(lambda: t.read().result(), 3)[0])
     if has_gpu():
         g = a.to_device("cuda")
         show("headrace, to the GPU", best(lambda: g[...])[0])
