@@ -50,7 +50,7 @@ if(HR_NVCC)
   foreach(file ${HR_KERNEL_FILES})
     set(fatbin ${CMAKE_BINARY_DIR}/cuda/${file}.fatbin)
     add_custom_command(OUTPUT ${fatbin}
-      COMMAND ${HR_NVCC} -fatbin -std=c++17 -O3 -fmad=false ${targets} -o ${fatbin}
+      COMMAND ${HR_NVCC} -fatbin -std=c++17 -O3 -fmad=false --threads 0 ${targets} -o ${fatbin}
         ${CMAKE_SOURCE_DIR}/cuda/${file}.cu
       DEPENDS ${CMAKE_SOURCE_DIR}/cuda/${file}.cu ${HR_KERNEL_HEADERS}
       COMMENT "nvcc ${file}.cu" VERBATIM)
