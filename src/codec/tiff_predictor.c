@@ -116,21 +116,31 @@ static hr_status decode2(const hr__codec *codec, hr__decode *d, hr_error *err) {
     return HR_OK;
 }
 
+/* Items are those of the array, or words of `itemsize` bytes in what is unpacked later.
+ */
 static hr_status parse2(hr__codec_parse *p, hr_error *err) {
     hr__codec *codec = p->codec;
     const hr_dtype *items = &codec->decoded.dtype;
-    uint64_t size = items->itemsize;
     bool is_plain = items->kind == HR_KIND_INT || items->kind == HR_KIND_UINT ||
                     items->kind == HR_KIND_FLOAT || items->kind == HR_KIND_COMPLEX;
-    if (!is_plain || size > 8 || items->byte_order != HR_LITTLE) {
+    int64_t size;
+    HR__TRY(hr__json_member_i64(p->config, codec->name, "itemsize", 1, 8,
+                                (int64_t)items->itemsize, &size, err));
+    bool is_unpacked_later = codec->decoded.is_bytes;
+    if (is_unpacked_later ? (size & (size - 1)) != 0
+                          : !is_plain || (uint64_t)size != items->itemsize || size > 8 ||
+                                items->byte_order != HR_LITTLE) {
         return hr__fail(err, HR_ERR_METADATA,
                         "predictor 2 makes little-endian numbers of 1 to 8 bytes");
     }
     hr__predictor_config *c = NULL;
-    HR__TRY(parse_rows(p, (int64_t)size, &c, err));
+    HR__TRY(parse_rows(p, size, &c, err));
     codec->config = c;
     codec->encoded = codec->decoded;
-    codec->encoded.dtype.byte_order = c->is_big_endian && size > 1 ? HR_BIG : HR_LITTLE;
+    if (!is_unpacked_later) {
+        codec->encoded.dtype.byte_order =
+            c->is_big_endian && size > 1 ? HR_BIG : HR_LITTLE;
+    }
     codec->encoded.fill = NULL;
     return HR_OK;
 }
@@ -144,7 +154,8 @@ static bool stage2(const hr__codec *codec, hr__stage *out) {
                        .row = c->row,
                        .stride = c->stride,
                        .component_nbytes = c->itemsize};
-    return !c->is_big_endian || codec->decoded.dtype.kind != HR_KIND_COMPLEX;
+    return c->itemsize == codec->decoded.dtype.itemsize &&
+           (!c->is_big_endian || codec->decoded.dtype.kind != HR_KIND_COMPLEX);
 }
 
 const hr__codec_type hr__codec_tiff_predictor2 = {

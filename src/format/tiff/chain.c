@@ -91,8 +91,9 @@ static void add_order(json_object *codec, bool is_big_endian) {
 
 static hr_status check_predictor(const hr__tiff_layout *l, const samples *s,
                                  hr_error *err) {
-    bool fits = l->predictor == 2 ? !s->is_packed && s->dtype.itemsize <= 8
-                                  : l->predictor == 3 && s->dtype.kind == HR_KIND_FLOAT;
+    bool is_word = l->bits == 8 || l->bits == 16 || l->bits == 32 || l->bits == 64;
+    bool fits =
+        l->predictor == 2 ? is_word : l->predictor == 3 && s->dtype.kind == HR_KIND_FLOAT;
     if (fits) {
         return HR_OK;
     }
@@ -110,10 +111,13 @@ static void add_filters(json_object *list, const hr__tiff_layout *l, const sampl
         json_object *codec = add_codec(list, "tiff_samples");
         add_uint(codec, "bits", l->bits);
         add_uint(codec, "row", s->row);
-        add_order(codec, is_big_endian && predictor != 3);
+        add_order(codec, is_big_endian && predictor == 1);
     }
     if (predictor == 2) {
         json_object *codec = add_codec(list, "tiff_predictor2");
+        if (s->is_packed) { /* complex integers, both parts as one word */
+            add_uint(codec, "itemsize", l->bits / 8);
+        }
         add_uint(codec, "row", s->row);
         add_uint(codec, "stride", s->stride);
         add_order(codec, is_big_endian);
