@@ -99,7 +99,8 @@ HR_API HR_NODISCARD hr_status hr_explanation_chain(const hr_explanation *explana
 /* What the stages would take, going by what the context's finished batches took for
  * chunks with the same codecs (and their configuration) and type of about the same size,
  * on the same device. HR_UNKNOWN for all but planning where there was no such batch, of
- * such chunks alone, for some of the chunks. wall_ns is that of the busiest, as if all
+ * such chunks alone, for some of the chunks. Supposed is that as much of each chunk is
+ * wanted as then. wall_ns is that of the busiest, as if all
  * else were hidden behind it: the read takes longer. Any thread. */
 HR_API HR_NODISCARD hr_status hr_explanation_stages(const hr_explanation *explanation,
                                                     hr_stage_times *times, hr_error *err);
