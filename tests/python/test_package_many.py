@@ -135,3 +135,49 @@ def test_strings_many_at_once(folder):
     got = w.read([0, np.s_[1, 1], ...]).result()
     assert got[0].tolist() == ["a", "bcd"] and got[1].shape == () and got[1] == "ef"
     assert got[2].tolist() == words.tolist()
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("dtype", [None, "f8"])
+def test_results_are_concatenated_along_an_axis(a, axis, dtype):
+    keys = [np.s_[:4, :3, :2], np.s_[4:8, 3:6, 1:3], hr.oindex[[7, 0, 5, 5], 2:5, [4, 1]],
+            np.s_[3::-1, ::2, 0:4:3]]
+    expected = np.concatenate([DATA[:4, :3, :2], DATA[4:8, 3:6, 1:3],
+                               DATA[[7, 0, 5, 5]][:, 2:5][:, :, [4, 1]],
+                               DATA[3::-1, ::2, 0:4:3]], axis)
+    result = a.read(keys, axis=axis, dtype=dtype).result()
+    assert isinstance(result, hr.Tensor) and result.contiguous
+    same([result], [expected])
+    wide = np.zeros([2 * n for n in expected.shape], dtype or "i4")
+    out = wide[::2, 1::2, ::-2]
+    assert hr.read_batch([(a, key) for key in keys], out=out, axis=axis, dtype=dtype).result() is out
+    same([out], [expected])
+    assert wide.sum() == expected.sum()
+
+
+def test_lengths_may_differ_along_the_axis_of_concatenation(folder, a):
+    zarr.create_array(folder / "b.zarr", data=DATA[::-1], chunks=(2, 6, 5))
+    b = hr.open(folder / "b.zarr")
+    items = [(a, np.s_[:3]), (b, np.s_[2:2]), (b, np.s_[1:]), a]
+    expected = np.concatenate([DATA[:3], DATA[::-1][1:], DATA])
+    same([hr.read_batch(items, axis=0).result()], [expected])
+    same([a.read(hr.boxes([[5, 4, 2], [0, 0, 0]], (1, 1, 2)), axis=2).result()],
+         [np.concatenate([DATA[5:6, 4:5, 2:4], DATA[:1, :1, :2]], 2)])
+    same([a.read(np.s_[2:4], axis=1).result()], [DATA[2:4]])
+
+
+def test_what_cannot_be_concatenated_is_refused(a):
+    with pytest.raises(hr.ShapeError, match="more than axis 0"):
+        a.read([np.s_[:2], np.s_[:2, :1]], axis=0)
+    with pytest.raises(hr.ShapeError, match="more than axis 0"):
+        a.read([np.s_[:2], np.s_[1]], axis=0)
+    with pytest.raises(hr.ShapeError, match=r"\(4, 6, 5\)"):
+        a.read([np.s_[:2], np.s_[2:4]], np.zeros((5, 6, 5), "i4"), axis=0)
+    for keys, axis in (([np.s_[:2]], 3), ([np.s_[:2]], -4), ([], 0), ([()], 0 + 3), ([(1, 1, 1)], 0)):
+        with pytest.raises(hr.ArgumentError, match=f"axis {axis}"):
+            a.read(keys, axis=axis)
+    for out in ("packed", [np.zeros((2, 6, 5), "i4")]):
+        with pytest.raises(hr.ArgumentError, match="one array"):
+            a.read([np.s_[:2]], out, axis=0)
+    with pytest.raises(TypeError, match="dtype="):
+        a.read([np.s_[:2]], np.zeros((2, 6, 5), "f4"), axis=0)

@@ -192,8 +192,8 @@ class Array(_Node):
     def __getitem__(self, key: Any) -> Any:
         return _read.get(self, key, self._device)
 
-    def read(self, selections: Any = ..., out: Any = None, *, stream: Any = None,
-             dtype: Any = None, device: Any = None,
+    def read(self, selections: Any = ..., out: Any = None, *, axis: int | None = None,
+             stream: Any = None, dtype: Any = None, device: Any = None,
              mask_and_scale: bool | _cf.Packing = False, strict: bool | None = None,
              progress: Progress | None = None) -> Future:
         """Start reading one selection (the future gives a Tensor), or a list of them, or
@@ -208,9 +208,9 @@ class Array(_Node):
         where = self._device if device is None else _config.parse_device(device)
         future = _read.submit(
             wants, (lambda results: results[0]) if is_one else (lambda results: results),
-            out=[out] if is_one and out is not None else out, stream=stream,
+            out=[out] if is_one and out is not None and axis is None else out, stream=stream,
             may_cast=dtype is not None or bool(mask_and_scale), devices=[where] * len(wants),
-            strict=strict, progress=progress)
+            strict=strict, progress=progress, axis=axis)
         if is_one and out is not None:
             future._finish = lambda _: out
         return future

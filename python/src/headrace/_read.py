@@ -168,9 +168,11 @@ def get(array: Array, key: Any, device: tuple[int, int]) -> Any:
 Memory = Sequence[Tensor] | Tensor
 
 
-def _memory(chosen: Sequence[Want], out: Any, outputs: Outputs, may_cast: bool,
-            devices: Sequence[tuple[int, int]]) -> tuple[list[Memory], Any]:
+def _memory(chosen: Sequence[Want], out: Any, axis: int | None, outputs: Outputs,
+            may_cast: bool, devices: Sequence[tuple[int, int]]) -> tuple[list[Memory], Any]:
     """The destinations, and what the caller gets (None: what each request gives)."""
+    if axis is not None:
+        return _concatenated(chosen, out, axis, outputs, may_cast, devices)
     if out is None:
         return [want.allocate(outputs, device) for want, device in zip(chosen, devices)], None
     if any(want.is_vlen for want in chosen):
@@ -184,17 +186,59 @@ def _memory(chosen: Sequence[Want], out: Any, outputs: Outputs, may_cast: bool,
     return _split(chosen, out, outputs, may_cast), out
 
 
-def _packed(chosen: Sequence[Want], outputs: Outputs,
-            devices: Sequence[tuple[int, int]]) -> tuple[list[Memory], Packed]:
+def _common(chosen: Sequence[Want],
+            devices: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], str, int]:
+    """Device and type of results that share their memory."""
     kinds = {(want.text, want.itemsize) for want in chosen}
     if len(kinds) > 1 or len(set(devices)) > 1:
-        raise DTypeError("packed results are of one type on one device; give dtype= or device=")
+        raise DTypeError("results in one tensor are of one type on one device; give dtype= or "
+                         "device=")
     text, itemsize = kinds.pop() if kinds else ("|u1", 1)
     device = devices[0] if devices else HOST
+    return device, text if device == HOST else _dtypes.native(text), itemsize
+
+
+def _concatenated(chosen: Sequence[Want], out: Any, axis: int, outputs: Outputs, may_cast: bool,
+                  devices: Sequence[tuple[int, int]]) -> tuple[list[Memory], Any]:
+    """One block of memory, whose parts along an axis are the results."""
+    shapes = [shape for want in chosen for shape in want.shapes]
+    if isinstance(out, (str, list, tuple)) or any(want.is_vlen for want in chosen):
+        raise ArgumentError("with axis=, results of fixed size go into one array")
+    if not shapes or not -len(shapes[0]) <= axis < len(shapes[0]):
+        raise ArgumentError(f"axis {axis}: " + (f"results have {len(shapes[0])}" if shapes
+                                                else "there are no results"))
+    axis %= len(shapes[0])
+    if len({(*shape[:axis], *shape[axis + 1:]) for shape in shapes}) > 1:
+        raise ShapeError(f"results differ in more than axis {axis}: {sorted(set(shapes))}")
+    shape = (*shapes[0][:axis], sum(s[axis] for s in shapes), *shapes[0][axis + 1:])
+    if out is None:
+        device, text, itemsize = _common(chosen, devices)
+        out = whole = outputs.allocate(device, shape, text, itemsize)
+    else:
+        whole = outputs.take(out)
+        outputs.check_overlaps()
+        for want in chosen:
+            want.check(whole, may_cast)
+        if whole.shape != shape:
+            raise ShapeError(f"out has the shape {whole.shape}, the results together {shape}")
+    made: list[Memory] = []
+    at = whole.ptr
+    for want in chosen:
+        tensors = []
+        for part in want.shapes:
+            tensors.append(_ext.wrap(Tensor, at, whole.device_id, part, whole.strides,
+                                     whole.dtype_text, whole.itemsize, False, whole))
+            at += part[axis] * whole.strides[axis]
+        made.append(tensors)
+    return made, out
+
+
+def _packed(chosen: Sequence[Want], outputs: Outputs,
+            devices: Sequence[tuple[int, int]]) -> tuple[list[Memory], Packed]:
+    device, text, itemsize = _common(chosen, devices)
     shapes = tuple(itertools.chain.from_iterable(want.shapes for want in chosen))
     offsets = np.zeros(len(shapes) + 1, np.int64)
     np.cumsum(np.concatenate([want.sizes for want in chosen] or [offsets[1:]]), out=offsets[1:])
-    text = text if device == HOST else _dtypes.native(text)
     data = outputs.allocate(device, (int(offsets[-1]),), text, itemsize)
     return _rows(data, [int(want.sizes.sum()) for want in chosen]), Packed(data, offsets, shapes)
 
@@ -250,12 +294,12 @@ def _rows(whole: Tensor, counts: Iterable[int]) -> list[Memory]:
 
 def submit(chosen: Sequence[Want], finish: Callable[[list[Any]], Any], *, out: Any, stream: Any,
            may_cast: bool, devices: Sequence[tuple[int, int]], strict: bool | None,
-           progress: Progress | None) -> Future:
+           progress: Progress | None, axis: int | None = None) -> Future:
     """Start reading. finish makes the future's result of the list of results."""
     settings = _config.config.get()
     context = chosen[0].array._context if chosen else _config.context()
     outputs = Outputs(context, stream)
-    memory, given = _memory(chosen, out, outputs, may_cast, devices)
+    memory, given = _memory(chosen, out, axis, outputs, may_cast, devices)
     requests = tuple(want.request(own) for want, own in zip(chosen, memory))
     batch = _ext.submit(context, requests, outputs.stream,
                         settings.strict if strict is None else strict, settings.skip_checksums,
@@ -287,9 +331,10 @@ def wants_of(items: Iterable[Any], dtype: Any,
     return chosen
 
 
-def read_batch(items: Iterable[Any], out: Any = None, *, stream: Any = None, dtype: Any = None,
-               device: Any = None, mask_and_scale: bool | _cf.Packing = False,
-               strict: bool | None = None, progress: Progress | None = None) -> Future:
+def read_batch(items: Iterable[Any], out: Any = None, *, axis: int | None = None,
+               stream: Any = None, dtype: Any = None, device: Any = None,
+               mask_and_scale: bool | _cf.Packing = False, strict: bool | None = None,
+               progress: Progress | None = None) -> Future:
     """Read many selections of many arrays in one call; each chunk is read and decoded once.
 
         hr.read_batch([(a, np.s_[0:4]), (b, hr.oindex[[3, 1]]), (b, ...)]).result()
@@ -300,6 +345,8 @@ def read_batch(items: Iterable[Any], out: Any = None, *, stream: Any = None, dty
     Packed, all in one tensor. A list of arrays: they are filled, and are the result. One
     array: its entries along the first axis are filled, or, if it has one axis, all in a row.
     out is anything with DLPack, the CUDA array interface or the buffer protocol.
+    axis: the results are concatenated along this axis of theirs, into one Tensor or into out,
+    one array.
     stream: the reads are ordered after what this CUDA stream holds now; an int, or anything
     with __cuda_stream__. None is the legacy default stream.
     dtype: convert as NumPy's astype does. device: of what is allocated; None is each
@@ -315,4 +362,4 @@ def read_batch(items: Iterable[Any], out: Any = None, *, stream: Any = None, dty
                for want in chosen]
     return submit(chosen, lambda results: results, out=out, stream=stream,
                   may_cast=dtype is not None or bool(mask_and_scale), devices=devices,
-                  strict=strict, progress=progress)
+                  strict=strict, progress=progress, axis=axis)
