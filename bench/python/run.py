@@ -5,7 +5,8 @@ SPDX-License-Identifier: Apache-2.0
 usage: PYTHONPATH=build/python run.py FOLDER [--small]
 
 Writes its arrays into FOLDER (1.1 GB; a memory file system gives the steadiest figures),
-reads them several times, checks that the results are equal, prints the best times.
+reads them several times, checks that the results are equal, prints the best times, and how
+much time of processors they took, which tells more on a machine that does other things besides.
 Arrays on the GPU are measured where there is one, and CuPy.
 """
 
@@ -28,18 +29,19 @@ PIPELINES = {"zarr-python": "zarr.core.codec_pipeline.BatchedCodecPipeline",
 
 
 def best(function, repeats=5):
-    """Milliseconds of the quickest call, and its result."""
+    """Milliseconds of the quickest call, those of its processors' time, and its result."""
     times, result = [], None
     for _ in range(repeats):
         result = None
-        start = time.perf_counter()
+        start, begun = time.perf_counter(), time.process_time()
         result = function()
-        times.append(time.perf_counter() - start)
-    return 1e3 * min(times), result
+        times.append((time.perf_counter() - start, time.process_time() - begun))
+    return tuple(1e3 * min(column) for column in zip(*times)), result
 
 
-def show(name, milliseconds, unit="ms"):
-    print(f"{name:58} {milliseconds:9.1f} {unit}", flush=True)
+def show(name, took, unit="ms", share=1.0):
+    print(f"{name:58} {took[0] * share:9.1f} {unit} {took[1] * share:9.1f} {unit} on all cores",
+          flush=True)
 
 
 def pipelines():
@@ -162,9 +164,9 @@ def single_rows(folder):
     out = np.empty((64, 16384), "f4")
     for name, array in (("host", a), *((("GPU", a.to_device("cuda")),) if has_gpu() else ())):
         took, _ = best(lambda: [array[i] for i in range(64)], 20)  # noqa: B023
-        show(f"headrace, {name}", took / 64 * 1e3, "µs")
+        show(f"headrace, {name}", took, "µs", 1e3 / 64)
     took, _ = best(lambda: a.read([np.s_[i] for i in range(64)], out=out).result(), 20)
-    show("headrace, host, 64 of them in one call, each", took / 64 * 1e3, "µs")
+    show("headrace, host, 64 of them in one call, each", took, "µs", 1e3 / 64)
 
 
 def main(folder, *options):
