@@ -184,8 +184,8 @@ static PyObject *measured(ext_selection *self, const ext_node *array) {
         }
     }
     if (status != HR_OK) {
-        Py_DECREF(self);
-        return ext_raise(self->state, &err);
+        (void)ext_raise(self->state, &err);
+        Py_CLEAR(self);
     }
     return (PyObject *)self;
 }
