@@ -38,7 +38,8 @@ static hr_status launch_leaves(hr__slab *slab, const hr__slab_tables *t, hr_erro
         [HR__LEAF_BLOSCLZ] = {HR__KERNEL_BLOSCLZ, hr__lz_choose_team},
         [HR__LEAF_PACKBITS] = {HR__KERNEL_PACKBITS, hr__packbits_choose_team},
         [HR__LEAF_DEFLATE] = {HR__KERNEL_DEFLATE, hr__deflate_choose_team},
-        [HR__LEAF_LZW] = {HR__KERNEL_LZW, hr__lzw_choose_team}}; /* copies are stores */
+        [HR__LEAF_LZW] = {HR__KERNEL_LZW,
+                          hr__lzw_choose_team}}; /* others have no tasks */
     hr__device *d = slab->ring->device;
     const hr__lz_machine machine = share_of(d);
     hr__devptr base = slab->slot->tables.device;
@@ -51,7 +52,7 @@ static hr_status launch_leaves(hr__slab *slab, const hr__slab_tables *t, hr_erro
                               .ntasks = t->ntasks[f]};
         if (hr__slab_nvcomp_takes(slab, (hr__leaf_format)f)) {
             HR__TRY(hr__slab_nvcomp_launch(slab, (hr__leaf_format)f, err));
-        } else if (decode.ntasks > 0) {
+        } else if (decode.ntasks > 0 && decoders[f].choose != NULL) {
             decode.team = decoders[f].choose(tasks + first, decode.ntasks,
                                              slab->is_shuffled, &machine);
             HR__TRY(

@@ -33,6 +33,35 @@ static uint32_t choose(uint32_t ntasks, uint32_t nbytes, bool is_shuffled,
     return choose_by(hr__lz_choose_team, ntasks, nbytes, is_shuffled, machine);
 }
 
+static void lzw_has_teams_of_its_own(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t ntasks, nbytes, team;
+    } cases[] = {{8192, 64 << 10, HR_K_LZW_w4},
+                 {1024, 512 << 10, HR_K_LZW_w8},
+                 {256, 512 << 10, HR_K_LZW_p8},
+                 {256, 16 << 10, HR_K_LZW_w4}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int is_shuffled = 0; is_shuffled < 2; is_shuffled++) {
+            assert_int_equal(choose_by(hr__lzw_choose_team, cases[i].ntasks,
+                                       cases[i].nbytes, is_shuffled, &big),
+                             cases[i].team);
+        }
+    }
+    assert_int_equal(choose_by(hr__lzw_choose_team, 4, 4 << 20, false, &small),
+                     HR_K_LZW_w8);
+}
+
+/* Of two teams of one size the one whose runs of a byte are one part. */
+static void packbits_takes_the_teams_for_runs(void **state) {
+    (void)state;
+    for (uint32_t ntasks = 1; ntasks < 100000; ntasks *= 10) {
+        assert_int_equal(
+            choose_by(hr__packbits_choose_team, ntasks, 1 << 20, false, &big),
+            choose_by(hr__lz_choose_team, ntasks, 1 << 20, true, &big));
+    }
+}
+
 static void deflate_has_teams_of_its_own(void **state) {
     (void)state;
     static const struct {
@@ -153,6 +182,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fewer_streams_the_larger_the_team),
         cmocka_unit_test(deflate_has_teams_of_its_own),
+        cmocka_unit_test(lzw_has_teams_of_its_own),
+        cmocka_unit_test(packbits_takes_the_teams_for_runs),
         cmocka_unit_test(zstd_has_teams_of_its_own),
         cmocka_unit_test(long_runs_get_smaller_teams),
         cmocka_unit_test(snappy_always_has_long_ways),
