@@ -96,10 +96,11 @@ typedef struct hr_context_options {
     ((hr_context_options){.struct_size = sizeof(hr_context_options),                     \
                           .log_level = HR_LOG_WARNING})
 
-/* scratch_nbytes and device_scratch_nbytes are never exceeded, however large a read is:
- * it runs in waves. Where a device or the system gives less than they allow, waves are as
- * small as the chunks permit; only when that is refused, too, reads fail, with
- * HR_ERR_MEMORY. */
+/* scratch_nbytes and device_scratch_nbytes are kept to, however large a read is: it runs
+ * in waves. (Only where many threads at once have chunks of less than a KiB or so, what
+ * describes these to the device may go beyond.) Where a device or the system gives less
+ * than they allow, waves are as small as the chunks permit; only when that is refused,
+ * too, reads fail, with HR_ERR_MEMORY. */
 
 /* nvCOMP is never chosen unasked, here or by strict reads: the kernels check every access
  * to memory on any input, whereas what nvCOMP does with malformed streams is what its

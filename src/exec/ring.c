@@ -5,8 +5,6 @@
 
 #include "core/checked.h"
 
-/* Tables begin with this part of the payload. */
-#define TABLES_SHARE 64
 #define TABLES_ALIGNMENT 256
 
 /* --- memory of a slot --- */
@@ -167,27 +165,27 @@ static uint64_t aligned(uint64_t nbytes) {
     return (nbytes + TABLES_ALIGNMENT - 1) / TABLES_ALIGNMENT * TABLES_ALIGNMENT;
 }
 
-/* So much that it is seldom done again: freeing waits for all that the device does. */
-static hr__need ample_tables(const hr__ring_slot *slot, hr__need need) {
-    const uint64_t share = slot->payload.pinned_nbytes / TABLES_SHARE;
+/* The share that is a slot's in any case or, beyond it, so much that it is seldom done
+ * again: freeing waits for all that the device does. */
+static hr__need ample_tables(const hr__ring *ring, hr__need need) {
+    const uint64_t share = ring->usual.payload / HR__TABLES_SHARE;
     const uint64_t more = need.payload + need.payload / 2;
-    return (hr__need){.payload = aligned(share > more ? share : more),
+    return (hr__need){.payload = aligned(need.payload <= share ? share : more),
                       .scratch = aligned(need.scratch + need.scratch / 2)};
 }
 
-/* Wait for slots that are on their way, if need be: not for others, whose holders may be
- * here, too. */
-static bool make_budget(hr__ring *ring, hr__need need) {
-    while (!fits_budget(ring, need)) {
-        hr__ring_slot *oldest = oldest_in_flight(ring);
-        if (!release_idle(ring) && oldest == NULL) {
-            return false;
-        }
+/* Let idle slots go and wait for those that are on their way: not for others, whose
+ * holders may be here, too. Where slabs of very small chunks are all held, their tables
+ * have to exceed the budget. */
+static void make_budget(hr__ring *ring, hr__need need) {
+    hr__ring_slot *oldest = NULL;
+    while (!fits_budget(ring, need) &&
+           (release_idle(ring) || (oldest = oldest_in_flight(ring)) != NULL)) {
         if (oldest != NULL) {
             land(ring, oldest);
+            oldest = NULL;
         }
     }
-    return true;
 }
 
 hr_status hr__ring_grow_tables(hr__ring *ring, hr__ring_slot *slot, hr__need need,
@@ -197,24 +195,19 @@ hr_status hr__ring_grow_tables(hr__ring *ring, hr__ring_slot *slot, hr__need nee
         need.scratch <= t->device_nbytes - t->pinned_nbytes) {
         return HR_OK;
     }
-    const hr__need ample = ample_tables(slot, need);
+    const hr__need ample = ample_tables(ring, need);
     hr_error own = HR_ERROR_INIT;
     hr_status status = HR_ERR_MEMORY;
     need.payload = aligned(need.payload);
     pthread_mutex_lock(&ring->lock);
     twin_free(ring, slot->stream, t);
+    if (fits_budget(ring, ample)) {
+        status = twin_allocate(ring, slot->stream, t, ample, &own);
+    }
     for (int i = 0; i < 2 && status == HR_ERR_MEMORY; i++) {
-        const bool may_be_ample = i == 0 && fits_budget(ring, ample);
-        if (i > 0) {
-            release_all_idle(ring);
-        }
-        status =
-            make_budget(ring, need)
-                ? twin_allocate(ring, slot->stream, t, may_be_ample ? ample : need, &own)
-                : hr__fail(&own, HR_ERR_MEMORY,
-                           "tables of %" PRIu64 " bytes do not fit beside the slabs in "
-                           "the %" PRIu64 " of staging that the context allows",
-                           need.payload, ring->pinned_budget);
+        make_budget(ring, need);
+        status = twin_allocate(ring, slot->stream, t, need, &own);
+        release_all_idle(ring);
     }
     pthread_cond_broadcast(&ring->changed);
     pthread_mutex_unlock(&ring->lock);
