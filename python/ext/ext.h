@@ -171,6 +171,7 @@ PyObject *ext_store_wrap(ext_state *state, hr_store *store);
 /* store_python.c: module functions. */
 PyObject *ext_python_store(PyObject *module, PyObject *args);
 PyObject *ext_end_stores(PyObject *module, PyObject *args);
+PyObject *ext_stores_forked(PyObject *module, PyObject *args);
 
 extern PyType_Spec ext_context_spec, ext_store_spec, ext_node_spec, ext_selection_spec,
     ext_tensor_spec, ext_batch_spec;

@@ -190,6 +190,8 @@ static PyMethodDef functions[] = {
     {"end_stores", ext_end_stores, METH_NOARGS,
      "end_stores(): from now on stores that are Python's fail; none is in a call after "
      "it"},
+    {"stores_forked", ext_stores_forked, METH_NOARGS,
+     "stores_forked(): in a child, where no thread of the parent's is in a call"},
     {"selection", ext_selection_new, METH_VARARGS,
      "selection(node, kind, key) -> Selection"},
     {"selections", ext_selections_new, METH_VARARGS,

@@ -290,3 +290,9 @@ PyObject *ext_end_stores(PyObject *module, PyObject *args) {
     }
     Py_END_ALLOW_THREADS return Py_BuildValue("");
 }
+
+PyObject *ext_stores_forked(PyObject *module, PyObject *args) {
+    (void)args;
+    atomic_store(&ext_state_of(module)->ncallers, 0); /* they are the parent's */
+    return Py_BuildValue("");
+}

@@ -263,24 +263,44 @@ def test_zarr_stores_of_a_running_loop_are_read_in_parts():
     assert z.shape == DATA.shape
 
 
-def test_the_interpreter_ends_with_reads_under_way(folder):
-    script = """if True:
-        import sys, time, headrace as hr, numpy as np
-        meta = b'{"zarr_format":2,"shape":[99],"chunks":[1],"dtype":"|u1",' \\
-               b'"compressor":null,"filters":null,"fill_value":0,"order":"C"}'
-        class Slow:
-            def get(self, key):
-                if key == ".zarray":
-                    return meta
-                if not key.isdigit():
-                    return None
-                time.sleep(0.01)
-                return b"x"
-        a = hr.open(Slow())
-        reads = [a.read() for _ in range(3)]
-        time.sleep(0.05)
-        print("end")
-    """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
-                          timeout=120, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
-    assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
+def run_script(script):
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True,
+                          text=True, timeout=120,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+SLOW = """if True:
+    import os, sys, threading, time, headrace as hr
+    meta = b'{"zarr_format":2,"shape":[99],"chunks":[1],"dtype":"|u1",' \\
+           b'"compressor":null,"filters":null,"fill_value":0,"order":"C"}'
+    asked, go = threading.Event(), threading.Event()
+    class Slow:
+        def get(self, key):
+            if key == ".zarray":
+                return meta
+            if not key.isdigit():
+                return None
+            asked.set()
+            go.wait(0.01)
+            return b"x"
+    a = hr.open(Slow())
+    reads = [a.read() for _ in range(3)]
+    asked.wait()
+"""
+
+
+def test_the_interpreter_ends_with_reads_under_way():
+    assert run_script(SLOW + "    print('end')") == "end\n"
+
+
+def test_a_child_ends_while_its_parent_is_in_a_store():
+    assert run_script(SLOW + """
+    pid = os.fork()
+    if pid == 0:
+        sys.exit(7)  # the usual way out, with everything that ends there
+    ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    go.set()
+    print(ended, bytes(reads[0].result())[5])
+    """) == "7 120\n"

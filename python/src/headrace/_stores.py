@@ -125,6 +125,7 @@ def _end_in_time() -> None:
     """No thread may be in a store when the interpreter ends. Registered late, so that it is
     before what stores themselves registered."""
     atexit.register(_ext.end_stores)
+    os.register_at_fork(after_in_child=_ext.stores_forked)
 
 
 def handle(context: _ext.Context, store: Any, adapter: Any, can_list: bool) -> _ext.Store:
