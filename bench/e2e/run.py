@@ -44,7 +44,7 @@ def measure(reader, path, field, o):
 def cell(answer, case):
     if case not in answer:
         return "–"
-    return f"{answer[case]['nbytes'] / answer[case]['seconds'] * 1e-9:.2f}"
+    return f"{answer[case]['nbytes'] / answer[case]['seconds'] * 1e-9:.3g}"
 
 
 def ratio(answers, case):
