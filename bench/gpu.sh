@@ -55,6 +55,7 @@ if [ -f "$pack/make_data.py" ]; then # writes era, cells, label
             "$pack/bin/bench_zstd" "$field" ${peer[@]+"${peer[@]}"}
     done
 fi
+LINES_OF_LOG=4 step parts "$pack/bin/test_api_parts" cuda
 LINES_OF_LOG=2 step launches "$pack/bin/bench_launch" cuda
 step kern_blosc "$pack/bin/kern_blosc" cuda --levels 10
 LINES_OF_LOG=12 step kern_mutants timeout 150 "$pack/bin/kern_mutants" cuda \
@@ -125,6 +126,9 @@ for tool in memcheck racecheck initcheck synccheck; do
     sanitizer "$tool" 15 kern_deflate --small 1 --mutants 4 \
         $([ $tool != racecheck ] || echo --teams 5)
     sanitizer "$tool" 10 kern_filters --cases 10
+done
+for tool in memcheck initcheck; do
+    sanitizer "$tool" 15 test_api_parts
 done
 sanitizer memcheck 15 kern_mutants --mutants 500 --batch 256 --largest 4096
 sanitizer initcheck 15 kern_mutants --mutants 500 --batch 256 --largest 4096

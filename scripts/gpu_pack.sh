@@ -7,7 +7,7 @@ build=$1 out=$2 corpus=${3:-}
 
 rm -rf "$out"
 mkdir -p "$out/bin" "$out/lib"
-cp "$build/cli/headrace" "$build/tests/test_api_read" "$out/bin/"
+cp "$build/cli/headrace" "$build/tests/test_api_read" "$build/tests/test_api_parts" "$out/bin/"
 find "$build/tests/kern" -maxdepth 1 -type f -executable -exec cp {} "$out/bin/" \;
 find "$build/bench/gpu" -maxdepth 1 -type f -executable -exec cp {} "$out/bin/" \;
 fields=$(dirname "$0")/../../shared/bench/make_data.py

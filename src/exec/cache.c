@@ -146,7 +146,7 @@ static void grow_buckets(hr__cache *c) {
     uint64_t n = c->nbuckets == 0 ? FIRST_NBUCKETS : 2 * c->nbuckets;
     hr__block **buckets = NULL;
     if (c->stats.nblocks >= c->nbuckets) {
-        buckets = hr__calloc(c->allocator, n * sizeof *buckets);
+        buckets = hr__calloc(c->allocator, n * sizeof(void *));
     }
     if (buckets == NULL) {
         return;
@@ -160,7 +160,7 @@ static void grow_buckets(hr__cache *c) {
         x->hash_next = *at;
         *at = x;
     }
-    hr__free(c->allocator, before, nbefore * sizeof *before);
+    hr__free(c->allocator, before, nbefore * sizeof(void *));
 }
 
 static hr__block *look_up(const hr__cache *c, const hr__cache_key *key) {
@@ -285,7 +285,7 @@ void hr__cache_clear(hr__cache *c) {
 void hr__cache_destroy(hr__cache *c) {
     if (c != NULL) {
         hr__cache_clear(c);
-        hr__free(c->allocator, c->buckets, c->nbuckets * sizeof *c->buckets);
+        hr__free(c->allocator, c->buckets, c->nbuckets * sizeof(void *));
         hr__lock_destroy(&c->lock);
         hr__free(c->allocator, c, sizeof *c);
     }

@@ -1,4 +1,5 @@
-/* Parts of chunks: no more is read and decoded than is wanted.
+/* Parts of chunks: no more is read and decoded than is wanted. With the argument "cuda"
+ * on a GPU instead of the kernels' stand-in on the CPU.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -86,11 +87,13 @@ static void put_array(world *w, int a) {
                      HR_OK);
 }
 
+static int32_t device_type = HR_DEVICE_SIMT;
+
 static int begin(void **state) {
     world *w = calloc(1, sizeof *w);
     assert_non_null(w);
     w->err = HR_ERROR_INIT;
-    w->device = (hr_device){HR_DEVICE_SIMT, 0};
+    w->device = (hr_device){device_type, 0};
     hr_context_options o = HR_CONTEXT_OPTIONS_INIT;
     o.nthreads = 2;
     assert_int_equal(hr_context_create(&o, &w->context, &w->err), HR_OK);
@@ -245,7 +248,10 @@ static void what_is_far_apart_is_read_apart(void **state) {
     }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "cuda") == 0) {
+        device_type = HR_DEVICE_CUDA;
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_selection_gives_its_elements),
         cmocka_unit_test(any_points_give_their_elements),
