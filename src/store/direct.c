@@ -69,29 +69,31 @@ void hr__direct_free(hr__direct *d) {
     }
 }
 
-int hr__direct_open(hr__direct *d, int directory, const char *path,
-                    const struct stat *same) {
-    if (!d->is_on) {
-        return -1;
-    }
-    int fd = openat(directory, path, O_RDONLY | O_DIRECT | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0) {
-        tell(d, errno);
-        return -1;
-    }
-    struct stat st;
-    if (fstat(fd, &st) != 0 || st.st_dev != same->st_dev || st.st_ino != same->st_ino) {
-        (void)close(fd);
-        return -1;
-    }
-    return fd;
-}
-
 bool hr__direct_is_cached(int fd, uint64_t offset, uint64_t nbytes) {
     cached_pages pages;
     const uint64_t all = nbytes / (uint64_t)sysconf(_SC_PAGESIZE) + 1;
     return count_cached(fd, (cached_range){offset, nbytes}, &pages) == 0 &&
            pages.cached * 2 >= all;
+}
+
+int hr__direct_open(hr__direct *d, int directory, const char *path, int fd,
+                    const struct stat *same) {
+    const uint64_t nbytes = (uint64_t)same->st_size;
+    if (!d->is_on || (nbytes <= BOUNCE_NBYTES && hr__direct_is_cached(fd, 0, nbytes))) {
+        return -1;
+    }
+    int direct = openat(directory, path, O_RDONLY | O_DIRECT | O_CLOEXEC | O_NOCTTY);
+    if (direct < 0) {
+        tell(d, errno);
+        return -1;
+    }
+    struct stat st;
+    if (fstat(direct, &st) != 0 || st.st_dev != same->st_dev ||
+        st.st_ino != same->st_ino) {
+        (void)close(direct);
+        return -1;
+    }
+    return direct;
 }
 
 static struct hr__bounce *take_bounce(hr__direct *d) {

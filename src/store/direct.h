@@ -29,8 +29,9 @@ void hr__direct_init(hr__direct *d, const hr_allocator *a, const hr__log *log,
                      const char *url);
 void hr__direct_free(hr__direct *d);
 
-/* The file below a directory once more, if it is still the same; -1: read it as usual. */
-int hr__direct_open(hr__direct *d, int directory, const char *path,
+/* The open file `fd` once more, by its path below a directory. -1: read it as usual,
+ * since it cannot be had, or is small and in the cache. */
+int hr__direct_open(hr__direct *d, int directory, const char *path, int fd,
                     const struct stat *same);
 /* Is at least half of a range in the page cache, so that it comes faster from there? */
 bool hr__direct_is_cached(int fd, uint64_t offset, uint64_t nbytes);

@@ -128,7 +128,7 @@ static hr_status directory_open(hr_store *self, const char *key,
                 .direct_fd = -1,
                 .direct = &d->direct};
     if (reading != NULL) { /* documents shall stay in the cache */
-        f->direct_fd = hr__direct_open(&d->direct, d->fd, key, &st);
+        f->direct_fd = hr__direct_open(&d->direct, d->fd, key, fd, &st);
     }
     *out = &f->base;
     return HR_OK;
