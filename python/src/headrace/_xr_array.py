@@ -54,14 +54,14 @@ class LazyArray(BackendArray):
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
         future, arrange = self._start(key)
-        return arrange(_as_array(future.result()))
+        return arrange(as_array(future.result()))
 
     async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
         future, arrange = self._start(key)
-        return arrange(_as_array(await future))
+        return arrange(as_array(await future))
 
 
-def _as_array(result: Any) -> Any:
+def as_array(result: Any) -> Any:
     """What xarray takes: NumPy's array, or CuPy's."""
     if isinstance(result, Packed):
         result = result.data

@@ -108,8 +108,8 @@ def _by_parameters(keys: Mapping[str, Any]) -> str | None:
         return geographic
     projection = _projection(keys)
     name = _key(keys, "GTCitation", "ProjectedCitation", absent="unnamed")
-    metre = 'UNIT["metre",1,AUTHORITY["EPSG","9001"]]'
-    return None if projection is None else f"PROJCS[{_quoted(name)},{geographic},{projection},{metre}]"
+    parts = [_quoted(name), geographic, str(projection), 'UNIT["metre",1,AUTHORITY["EPSG","9001"]]']
+    return None if projection is None else f"PROJCS[{','.join(parts)}]"
 
 
 @functools.lru_cache(maxsize=64)

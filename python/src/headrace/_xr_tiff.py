@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 from xarray import Coordinates, Dataset, Variable
+from xarray.backends import BackendArray
 from xarray.core import indexing
 
-from . import _cf, _node, _xr_place
+from . import _cf, _node, _xr_mask, _xr_place
 from ._xr_array import DeviceVariable, LazyArray
 
 NAME = "band_data"
@@ -102,9 +103,12 @@ def _variable(a: _node.Array, device: str, is_masked: bool, source: str) -> Vari
     stored = [str(d) for d in a.dims or ()]
     dims = (*(d for d in stored if d not in DIMS), *DIMS)
     axes = tuple(stored.index(d) if d in stored else None for d in dims)
-    packing = _cf.from_attributes(a._info, a.attrs) if is_masked else None
+    told = {k: v for k, v in a.attrs.items() if k != "_FillValue" or "mask_ifd" not in a.attrs}
+    packing = _cf.from_attributes(a._info, told) if is_masked else None
     dtype = _promoted(a.dtype) if is_masked else a.dtype
-    lazy = LazyArray(a, device, dtype, packing, axes)
+    lazy: BackendArray = LazyArray(a, device, dtype, packing, axes)
+    if is_masked and len(dims) == 3 and a.dtype.kind != "c":
+        lazy = _xr_mask.masked(a, lazy, device, axes)
     attrs = _attributes(a, lazy.shape[-3])
     if "_FillValue" in a.attrs:
         fill = float(a.attrs["_FillValue"]) if is_masked else a.fill_value

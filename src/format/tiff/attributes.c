@@ -142,6 +142,21 @@ static hr_status add_levels(const hr__tiff_image *image, const hr__tiff_layout *
     return HR_OK;
 }
 
+/* Which directory of the file says what of the first image, or of an overview, counts. */
+static hr_status add_mask(const hr__tiff_image *image, const hr__tiff_image *base,
+                          const hr__tiff_layout *layout, json_object *attributes,
+                          hr_error *err) {
+    uint64_t number = 0;
+    if (image->file == base->file && base->ifd.at == base->file->first_ifd) {
+        HR__TRY(hr__tiff_mask(image->file, layout->width, layout->height, &number, err));
+    }
+    if (number > 0) {
+        json_object_object_add(attributes, "mask_ifd",
+                               json_object_new_int64((int64_t)number));
+    }
+    return HR_OK;
+}
+
 /* A broken tag that no pixel depends on is left out. */
 static hr_status leave_out(hr_status status) {
     return status == HR_ERR_METADATA || status == HR_ERR_OVERFLOW ? HR_OK : status;
@@ -204,6 +219,7 @@ static hr_status fill(const hr__tiff_image *image, const hr__tiff_image *base,
                                        attributes, err)));
     }
     HR__TRY(leave_out(add_levels(image, layout, attributes, err)));
+    HR__TRY(leave_out(add_mask(image, base, layout, attributes, err)));
     HR__TRY(leave_out(
         hr__tiff_gdal(base->file, &base->ifd, layout->nsamples, attributes, err)));
     return leave_out(add_place(base, is_overview, layout, attributes, err));

@@ -71,6 +71,11 @@ hr_status hr__tiff_image_find(hr__tiff_file *file, const char *fragment,
 hr_status hr__tiff_levels(hr__tiff_file *file, uint64_t (*shapes)[2], size_t *n,
                           hr_error *err);
 
+/* Number of the mask of the first image, or of an overview, that has this size, in the
+ * beginning of the main chain; 0: it has none. */
+hr_status hr__tiff_mask(hr__tiff_file *file, int64_t width, int64_t height,
+                        uint64_t *number, hr_error *err);
+
 /* tags.c: values of entries */
 
 typedef enum hr__tiff_tag {

@@ -98,6 +98,40 @@ hr_status hr__tiff_levels(hr__tiff_file *file, uint64_t (*shapes)[2], size_t *n,
     return HR_OK;
 }
 
+/* --- masks --- */
+
+typedef struct search {
+    hr__tiff_file *file;
+    uint64_t width, height;
+    uint64_t at, found; /* numbers of IFDs */
+} search;
+
+static hr_status find_mask(void *user, const hr__tiff_ifd *ifd, hr_error *err) {
+    search *s = user;
+    uint64_t width, height;
+    bool is_overview, is_mask;
+    s->at++;
+    HR__TRY(hr__tiff_ifd_kind(s->file, ifd, &is_overview, &is_mask, err));
+    HR__TRY(hr__tiff_uint(s->file, ifd, HR__TIFF_WIDTH, 0, &width, err));
+    HR__TRY(hr__tiff_uint(s->file, ifd, HR__TIFF_LENGTH, 0, &height, err));
+    if (is_mask && s->found == 0 && width == s->width && height == s->height) {
+        s->found = s->at;
+    }
+    return HR_OK;
+}
+
+hr_status hr__tiff_mask(hr__tiff_file *file, int64_t width, int64_t height,
+                        uint64_t *number, hr_error *err) {
+    hr__tiff_ifd first;
+    search s = {.file = file, .width = (uint64_t)width, .height = (uint64_t)height};
+    HR__TRY(hr__tiff_ifd_read(file, file->first_ifd, &first, err));
+    HR__TRY(hr__tiff_ifd_each(file, &first, HR__TIFF_MAX_LEVELS, find_mask, &s, err));
+    *number = s.found;
+    return HR_OK;
+}
+
+/* --- fragments --- */
+
 static bool read_number(const char *text, uint64_t *number) {
     char *end;
     size_t digits = strspn(text, "0123456789");
