@@ -7,6 +7,8 @@ JOBS ?= $(shell nproc)
 PYTHON := .venv/bin/python
 DEMO_ARRAY := examples/data/jacksboro.zarr/elevation
 DEMO_PNG := $(BUILD)/jacksboro.png
+# Tests of the extension itself.
+ASAN_PYTHON := $(addprefix tests/python/test_package_,many.py reads.py tensors.py)
 SAN := -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g" -DHR_CUDA=off
 
 .PHONY: demo test build build-tests setup-test corpus pytest check check-asan check-tsan bench-host bench-e2e bench-tiff clean help
@@ -67,7 +69,8 @@ check: build-tests
 	tools/check_all.sh $(BUILD)
 
 check-asan: setup-test corpus
-	CC=clang CXX=clang++ cmake -S . -B build-asan $(SAN) -DHR_WERROR=ON -DHR_SANITIZE=address,undefined -DHR_FUZZ=ON
+	CC=clang CXX=clang++ cmake -S . -B build-asan $(SAN) -DHR_WERROR=ON -DHR_SANITIZE=address,undefined -DHR_FUZZ=ON \
+		-DHR_PYTHON=ON -DPython3_EXECUTABLE=$(abspath $(PYTHON))
 	$(PYTHON) fuzz/make_seeds.py build-asan/seeds $(wildcard $(BUILD)/corpus)
 	cmake --build build-asan -j $(JOBS)
 	ln -sfn $(abspath $(BUILD)/corpus) build-asan/corpus
@@ -77,6 +80,10 @@ check-asan: setup-test corpus
 	ASAN_OPTIONS=allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1 \
 	HEADRACE_BIN=build-asan/cli/headrace HEADRACE_CORPUS=build-asan/corpus \
 	$(PYTHON) -m pytest -p no:cacheprovider tests/python/test_corpus.py -q -rs
+	ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1 PYTHONMALLOC=malloc \
+	LD_PRELOAD=$$(clang -print-file-name=libclang_rt.asan-$$(uname -m).so) \
+	HEADRACE_BIN=build-asan/cli/headrace PYTHONPATH=$(abspath build-asan/python) \
+	$(PYTHON) -m pytest -p no:cacheprovider $(ASAN_PYTHON) -q -rs -k "not forked"
 
 # Without -Werror: gcc warns of text that might be cut where it instruments.
 check-tsan: setup-test corpus
