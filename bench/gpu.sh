@@ -85,6 +85,18 @@ if python3 -c 'import zarr, numcodecs' 2>/dev/null; then
     # The same chunks, in the GPU's memory already.
     LINES_OF_LOG=20 step kern_chunks "$pack/bin/kern_chunks" cuda "$out/arrays/blosc-lz4.zarr"
 fi
+# Files that are not in the page cache, on whatever disk that is.
+LINES_OF_LOG=90 step cold timeout 120 "$pack/bin/bench_cold" "$out/cold" 512 3
+if [ -d "$out/cold/1m" ]; then
+    for io in buffered direct; do
+        sync "$out/cold/1m"/* # and out of the cache with them
+        python3 -c 'import glob, os, sys
+for path in glob.glob(sys.argv[1] + "/*"):
+    os.posix_fadvise(os.open(path, os.O_RDONLY), 0, 0, os.POSIX_FADV_DONTNEED)' "$out/cold/1m"
+        LINES_OF_LOG=20 step "cold_cuda_$io" "$pack/bin/headrace" bench "$out/cold/1m" -n 1 \
+            --device cuda:0 --io "$io"
+    done
+fi
 # Files to GPU and host memory, beside other readers, as far as they are installed.
 if [ -f "$pack/make_data.py" ] && python3 -c 'import zarr, cupy' 2>/dev/null; then
     export HEADRACE_BIN=$pack/bin/headrace
