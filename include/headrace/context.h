@@ -118,8 +118,9 @@ typedef struct hr_context_options {
  * version of the store's object: each read opens the object (a file; fstat) and finds out
  * whether it is another. A file counts as another when its size, its times or its place
  * changed, and is not kept within 50 ms of such a change, nor is what was read without
- * checksums. Caches are for data that do not change while they are read all the same: of
- * a file that is written to while it is being read, no reader can tell what it gets.
+ * checksums, or from a store that tells no version. Caches are for data that do not
+ * change while they are read all the same: of a file that is written to while it is being
+ * read, no reader can tell what it gets.
  *
  * Decoded chunks serve reads into host memory, and those for devices that the host
  * decodes. Raw chunks are never kept decoded, elements of variable length neither.

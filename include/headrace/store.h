@@ -49,7 +49,8 @@ typedef struct hr_custom_value {
     void *handle;     /* yours; passed to read and close */
     uint64_t nbytes;  /* of the whole value */
     uint64_t version; /* another number when the bytes may be others, so that what was
-                         read before (the index of a shard) is used again; 0: not known */
+                         read before (indexes of shards, chunks that the context keeps) is
+                         used again; 0: not known */
 } hr_custom_value;
 
 #define HR_CUSTOM_STORE_VERSION 1
