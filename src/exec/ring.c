@@ -204,10 +204,13 @@ hr_status hr__ring_grow_tables(hr__ring *ring, hr__ring_slot *slot, hr__need nee
     if (fits_budget(ring, ample)) {
         status = twin_allocate(ring, slot->stream, t, ample, &own);
     }
-    for (int i = 0; i < 2 && status == HR_ERR_MEMORY; i++) {
+    if (status == HR_ERR_MEMORY) { /* then no more than it must be */
         make_budget(ring, need);
         status = twin_allocate(ring, slot->stream, t, need, &own);
+    }
+    if (status == HR_ERR_MEMORY) {
         release_all_idle(ring);
+        status = twin_allocate(ring, slot->stream, t, need, &own);
     }
     pthread_cond_broadcast(&ring->changed);
     pthread_mutex_unlock(&ring->lock);
