@@ -35,7 +35,7 @@ def _has_alpha(a: _node.Array) -> bool:
 
 
 def masked(a: _node.Array, data: LazyArray, device: str,
-           axes: tuple[int | None, ...]) -> BackendArray:
+           axes: tuple[int | None, ...]) -> LazyArray | MaskedArray:
     """The array, a, with what the file's mask, else its alpha, leaves out as NaN."""
     holes = _cf.Packing(fills=(0,))
     if "mask_ifd" in a.attrs:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from xarray import Coordinates, Dataset, Variable
-from xarray.backends import BackendArray
 from xarray.core import indexing
 
 from . import _cf, _node, _xr_mask, _xr_place
@@ -106,7 +105,7 @@ def _variable(a: _node.Array, device: str, is_masked: bool, source: str) -> Vari
     told = {k: v for k, v in a.attrs.items() if k != "_FillValue" or "mask_ifd" not in a.attrs}
     packing = _cf.from_attributes(a._info, told) if is_masked else None
     dtype = _promoted(a.dtype) if is_masked else a.dtype
-    lazy: BackendArray = LazyArray(a, device, dtype, packing, axes)
+    lazy: LazyArray | _xr_mask.MaskedArray = LazyArray(a, device, dtype, packing, axes)
     if is_masked and len(dims) == 3 and a.dtype.kind != "c":
         lazy = _xr_mask.masked(a, lazy, device, axes)
     attrs = _attributes(a, lazy.shape[-3])
