@@ -105,9 +105,9 @@ def _variable(a: _node.Array, device: str, is_masked: bool, source: str) -> Vari
     told = {k: v for k, v in a.attrs.items() if k != "_FillValue" or "mask_ifd" not in a.attrs}
     packing = _cf.from_attributes(a._info, told) if is_masked else None
     dtype = _promoted(a.dtype) if is_masked else a.dtype
-    lazy: LazyArray | _xr_mask.MaskedArray = LazyArray(a, device, dtype, packing, axes)
-    if is_masked and len(dims) == 3 and a.dtype.kind != "c":
-        lazy = _xr_mask.masked(a, lazy, device, axes)
+    data = LazyArray(a, device, dtype, packing, axes)
+    has_holes = is_masked and len(dims) == 3 and a.dtype.kind != "c"
+    lazy = _xr_mask.masked(a, data, device, axes) if has_holes else data
     attrs = _attributes(a, lazy.shape[-3])
     if "_FillValue" in a.attrs:
         fill = float(a.attrs["_FillValue"]) if is_masked else a.fill_value
