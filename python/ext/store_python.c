@@ -15,6 +15,8 @@
 #include <string.h>
 #include <time.h>
 
+#define GAP_NBYTES (256 << 10) /* quicker read than asked for twice, also from afar */
+
 typedef struct python_store {
     ext_state *state;
     PyObject *adapter;
@@ -268,6 +270,7 @@ PyObject *ext_python_store(PyObject *module, PyObject *args) {
     const hr_custom_store functions = {.abi_version = HR_CUSTOM_STORE_VERSION,
                                        .url = url,
                                        .user = s,
+                                       .gap_nbytes = GAP_NBYTES,
                                        .open = python_open,
                                        .read = python_read,
                                        .close = python_close,
