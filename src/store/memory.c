@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/checked.h"
+#include "core/hash.h"
 #include "core/lock.h"
 #include "store/store.h"
 
@@ -358,6 +359,8 @@ hr_status hr__store_create_memory(hr_context *context, const hr_allocator *a,
                          .allocator = a,
                          .url = "memory://",
                          .refs = 1};
+    /* not as in another store of an overlay: a value that moves has another version */
+    m->version = hr__hash_mix(1, (uintptr_t)m);
     hr__lock_init(&m->lock);
     *out = &m->base;
     return HR_OK;

@@ -63,6 +63,22 @@ static void what_was_set_goes_before_what_lies_below(void **state) {
     assert_string_equal(err.key, "a/d");
 }
 
+static uint64_t version_of(hr_store *store, const char *key) {
+    hr__object *o = NULL;
+    assert_int_equal(hr__store_open(store, key, &o, NULL), HR_OK);
+    uint64_t version = o->version;
+    hr__object_close(o);
+    return version;
+}
+
+static void a_value_set_before_another_has_another_version(void **state) {
+    (void)state;
+    set_text(w.below, "a", "below");
+    uint64_t below = version_of(w.store, "a");
+    set_text(w.store, "a", "before");
+    assert_true(version_of(w.store, "a") != below && below != 0);
+}
+
 static void errors_below_are_told(void **state) {
     (void)state;
     hr_store *directory = NULL;
@@ -112,6 +128,7 @@ static void null_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(what_was_set_goes_before_what_lies_below),
+        TEST(a_value_set_before_another_has_another_version),
         TEST(errors_below_are_told),
         TEST(an_array_opens_by_other_metadata),
         TEST(null_is_refused),
