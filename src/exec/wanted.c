@@ -149,7 +149,7 @@ static hr_status flush(reader *r, hr_error *err) {
 }
 
 static hr_status read_part(reader *r, uint64_t lo, uint64_t hi, hr_error *err) {
-    if (r->lo == r->hi || lo < r->lo || lo > r->hi + r->gap) {
+    if (r->lo == r->hi || lo < r->lo || (lo > r->hi && lo - r->hi > r->gap)) {
         HR__TRY(flush(r, err));
         r->lo = lo;
         r->hi = hi;
