@@ -109,7 +109,7 @@ static void name_axes(const char *description, int64_t npages, hr__tiff_stack *s
     int64_t counts[3], product = 1;
     for (int i = 0; i < 3; i++) {
         counts[i] = description == NULL ? 1 : number_in(description, keys[i]);
-        product = counts[i] <= npages && product <= npages ? product * counts[i] : 0;
+        product = product > 0 && counts[i] <= npages / product ? product * counts[i] : 0;
     }
     for (int i = 0; i < 3 && product == npages; i++) {
         if (counts[i] > 1) {
