@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: bench/gpu.sh PACK_DIR [OUT_DIR]     PACK_DIR comes from scripts/gpu_pack.sh
 # ONLY=REGEX takes the steps of such names, TEAMS=all every team of the kernel benches; MUTANTS,
-# CHUNK_MUTANTS and CASES are numbers of inputs. E2E are options of bench/e2e/run.py, as it is by
+# CHUNK_MUTANTS and CASES are numbers of inputs, SOAK_MINUTES is how long the soak goes on. E2E are options of bench/e2e/run.py, as it is by
 # default the smaller half: E2E="--fields era,cells --layouts 4m,shards" is the rest.
 set -uo pipefail
 pack=$(cd "$1" && pwd) out=${2:-/tmp/headrace-gpu}
@@ -114,6 +114,9 @@ if python3 -c 'import tifffile, imagecodecs, cupy' 2>/dev/null; then
             python3 "$here/tiff/run.py" --dir "$out/tiff" --device "$device"
     done
 fi
+# Mixed batches, cancelled and with errors: right, and the process does not grow.
+LINES_OF_LOG=30 step soak "$pack/bin/soak" --minutes "${SOAK_MINUTES:-2}" --threads 16 \
+    --device cuda:0
 # Small sets, each in the time that its tool leaves it: at most 300 s in all.
 sanitizer() { # sanitizer TOOL SECONDS PROGRAM ARGUMENT…
     local tool=$1 limit=$2 program=$3

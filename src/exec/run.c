@@ -182,7 +182,7 @@ static void fail_target(hr__run *run, hr__target *t, const hr_error *err) {
 static void note_failed(hr__run *run, const hr__chunk *chunk) {
     pthread_mutex_lock(&run->lock);
     const hr__chunk **place =
-        hr__vec_push(&run->context->allocator, &run->failed, sizeof *place);
+        hr__vec_push(&run->context->allocator, &run->failed, sizeof(void *));
     if (place != NULL) {
         *place = chunk;
     }

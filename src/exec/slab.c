@@ -96,7 +96,7 @@ void hr__slab_close(hr__slab *slab) {
     hr__need usual = slab->ring->usual;
     bool is_full = slab->used >= run->slab_nbytes ||
                    slab->scratch >= usual.scratch - usual.scratch / 4 ||
-                   hr__slab_tables_nbytes(slab) >= usual.payload / (2 * HR__TABLES_SHARE);
+                   hr__slab_tables_nbytes(slab) >= usual.payload / HR__TABLES_SHARE / 2;
     if (is_full || hr__ring_is_starved(slab->ring)) {
         hr__slab_flush(slab);
         return;
