@@ -102,13 +102,15 @@ def _variable(a: _node.Array, device: str, is_masked: bool, source: str) -> Vari
     stored = [str(d) for d in a.dims or ()]
     dims = (*(d for d in stored if d not in DIMS), *DIMS)
     axes = tuple(stored.index(d) if d in stored else None for d in dims)
-    told = {k: v for k, v in a.attrs.items() if k != "_FillValue" or "mask_ifd" not in a.attrs}
+    may_have_mask = is_masked and len(dims) == 3 and a.dtype.kind != "c"
+    told = dict(a.attrs)
+    if may_have_mask and "mask_ifd" in told:
+        told.pop("_FillValue", None)  # the mask goes before it
     packing = _cf.from_attributes(a._info, told) if is_masked else None
     dtype = _promoted(a.dtype) if is_masked else a.dtype
     data = LazyArray(a, device, dtype, packing, axes)
-    has_holes = is_masked and len(dims) == 3 and a.dtype.kind != "c"
-    lazy = _xr_mask.masked(a, data, device, axes) if has_holes else data
-    attrs = _attributes(a, lazy.shape[-3])
+    lazy = _xr_mask.masked(a, data, device, axes) if may_have_mask else data
+    attrs = _attributes(a, data.shape[-3])
     if "_FillValue" in a.attrs:
         fill = float(a.attrs["_FillValue"]) if is_masked else a.fill_value
         attrs["_FillValue"] = dtype.type(fill)

@@ -179,24 +179,24 @@ typedef hr_status add_tag(hr__tiff_file *file, const hr__tiff_ifd *ifd, hr__tiff
 
 static const struct {
     const char *name;
-    hr__tiff_tag tag;
     add_tag *add;
+    hr__tiff_tag tag;
     bool is_own; /* an overview has its own, not that of its base */
 } shown[] = {
-    {"extra_samples", HR__TIFF_EXTRA_SAMPLES, add_uints, true},
-    {"color_map", HR__TIFF_COLOR_MAP, add_uints, true},
-    {"document_name", HR__TIFF_DOCUMENT_NAME, add_text, false},
-    {"description", HR__TIFF_DESCRIPTION, add_text, false},
-    {"software", HR__TIFF_SOFTWARE, add_text, false},
-    {"date_time", HR__TIFF_DATE_TIME, add_text, false},
-    {"artist", HR__TIFF_ARTIST, add_text, false},
-    {"host_computer", HR__TIFF_HOST_COMPUTER, add_text, false},
-    {"copyright", HR__TIFF_COPYRIGHT, add_text, false},
-    {"x_resolution", HR__TIFF_X_RESOLUTION, add_number, false},
-    {"y_resolution", HR__TIFF_Y_RESOLUTION, add_number, false},
-    {"resolution_unit", HR__TIFF_RESOLUTION_UNIT, add_uint, false},
-    {"min_sample_value", HR__TIFF_MIN_SAMPLE_VALUE, add_uint, false},
-    {"max_sample_value", HR__TIFF_MAX_SAMPLE_VALUE, add_uint, false},
+    {"extra_samples", add_uints, HR__TIFF_EXTRA_SAMPLES, true},
+    {"color_map", add_uints, HR__TIFF_COLOR_MAP, true},
+    {"document_name", add_text, HR__TIFF_DOCUMENT_NAME, false},
+    {"description", add_text, HR__TIFF_DESCRIPTION, false},
+    {"software", add_text, HR__TIFF_SOFTWARE, false},
+    {"date_time", add_text, HR__TIFF_DATE_TIME, false},
+    {"artist", add_text, HR__TIFF_ARTIST, false},
+    {"host_computer", add_text, HR__TIFF_HOST_COMPUTER, false},
+    {"copyright", add_text, HR__TIFF_COPYRIGHT, false},
+    {"x_resolution", add_number, HR__TIFF_X_RESOLUTION, false},
+    {"y_resolution", add_number, HR__TIFF_Y_RESOLUTION, false},
+    {"resolution_unit", add_uint, HR__TIFF_RESOLUTION_UNIT, false},
+    {"min_sample_value", add_uint, HR__TIFF_MIN_SAMPLE_VALUE, false},
+    {"max_sample_value", add_uint, HR__TIFF_MAX_SAMPLE_VALUE, false},
 };
 
 static hr_status fill(const hr__tiff_image *image, const hr__tiff_image *base,
