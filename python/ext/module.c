@@ -33,15 +33,14 @@ bool ext_is(PyObject *object, PyTypeObject *type, const char *name) {
 static PyObject *context_new(PyObject *module, PyObject *args) {
     ext_state *state = ext_state_of(module);
     hr_context_options o = HR_CONTEXT_OPTIONS_INIT;
-    unsigned int nthreads;
-    unsigned long long scratch, device_scratch, index_cache, metadata_max, chunks,
-        encoded_chunks;
+    unsigned long long nthreads, scratch, device_scratch, index_cache, metadata_max,
+        chunks, encoded_chunks;
     int io;
-    if (!PyArg_ParseTuple(args, "IKKKKKKi", &nthreads, &scratch, &device_scratch,
+    if (!PyArg_ParseTuple(args, "KKKKKKKi", &nthreads, &scratch, &device_scratch,
                           &index_cache, &metadata_max, &chunks, &encoded_chunks, &io)) {
         return NULL;
     }
-    o.nthreads = nthreads;
+    o.nthreads = nthreads < UINT32_MAX ? (uint32_t)nthreads : UINT32_MAX;
     o.scratch_nbytes = scratch;
     o.device_scratch_nbytes = device_scratch;
     o.index_cache_nbytes = index_cache;

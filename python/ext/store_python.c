@@ -195,6 +195,14 @@ static void python_close(void *user, void *handle) {
     free(v);
 }
 
+static bool is_pair(PyObject *entry) {
+    if (!PyTuple_Check(entry)) {
+        PyErr_Format(PyExc_TypeError, "listed %R, expected (name, is_prefix)", entry);
+        return false;
+    }
+    return true;
+}
+
 static hr_status list_held(const python_store *s, const char *prefix,
                            int (*entry)(void *sink, const char *name, int is_prefix),
                            void *sink, hr_error *err) {
@@ -206,7 +214,8 @@ static hr_status list_held(const python_store *s, const char *prefix,
     for (Py_ssize_t i = 0; ok && i < n; i++) {
         const char *name;
         int is_prefix;
-        ok = PyArg_ParseTuple(PyList_GetItem(pairs, i), "sp", &name, &is_prefix) != 0;
+        ok = is_pair(PyList_GetItem(pairs, i)) &&
+             PyArg_ParseTuple(PyList_GetItem(pairs, i), "sp", &name, &is_prefix) != 0;
         if (ok && entry(sink, name, is_prefix) == 0) {
             break;
         }

@@ -219,6 +219,10 @@ def test_a_future_can_be_cancelled_and_timed(large):
         pass
     assert future.done() and not future.cancel()
     del future
+    try:
+        large.read(...).result(float("-inf"))  # no waiting at all
+    except hr.TimedOutError:
+        pass
     large.read(...)  # dropped at once: cancelled
 
 
@@ -373,6 +377,9 @@ def test_settings(folder, a):
                   {"io": None}):
         with pytest.raises(hr.ArgumentError):
             hr.config(**wrong)
+    for many in (1025, 1 << 32, (1 << 40) + 1):
+        with hr.config(nthreads=many), pytest.raises(hr.ArgumentError, match="at most"):
+            hr.open(folder / "a.zarr")
     with pytest.raises(AttributeError, match="config.set"):
         hr.config.strict = True
     with hr.config(nthreads=1, scratch_nbytes=1 << 20):

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import weakref
+import zipfile
 
 import numpy as np
 import pytest
@@ -124,7 +125,9 @@ class Wrong(Ranged):
     def get(self, key):
         return self.failure() if "/c/" in key else self.held.get(key)
 
-    size = get
+    def size(self, key):
+        value = self.get(key)
+        return len(value) if isinstance(value, bytes) else value
 
     def read(self, key, offset, nbytes):
         return self.failure()
@@ -144,10 +147,11 @@ def throw(error):
     (throw(KeyboardInterrupt()), hr.StoreError, "KeyboardInterrupt"),
     (throw(UnicodeError("\ud800")), hr.StoreError, "UnicodeError"),
     (lambda: "text", hr.StoreError, "TypeError"),
-    (lambda: -5, hr.StoreError, "OverflowError"),
-    (lambda: 2**70, hr.StoreError, "OverflowError"),
+    (lambda: -5, hr.StoreError, "OverflowError|TypeError"),
+    (lambda: 2**70, hr.StoreError, "OverflowError|TypeError"),
+    (lambda: 1.5, hr.StoreError, "TypeError"),
     (lambda: b"", hr.DataError, "0 bytes"),
-    (lambda: np.zeros((4, 4))[:, ::2], hr.StoreError, "contiguous"),
+    (lambda: np.zeros((4, 4))[:, ::2], hr.StoreError, "contiguous|TypeError"),
 ])
 @pytest.mark.parametrize("shards", [None, (6, 6)])
 def test_what_a_store_does_wrong_is_an_error(failure, error, text, shards):
@@ -159,6 +163,40 @@ def test_what_a_store_does_wrong_is_an_error(failure, error, text, shards):
     assert caught.value.key.startswith("a/b/c/")
     if text.startswith("Permission"):
         assert caught.value.errno == 13
+
+
+@pytest.mark.parametrize("shards", [None, (6, 6)])
+def test_sizes_are_integers_of_any_kind_and_values_are_not(shards):
+    held = values(shards)
+    store = Ranged(held)
+    store.size = lambda key: np.int64(len(held[key])) if key in held else None
+    a = hr.open(store, path="a/b")
+    assert a[...].tolist() == EXPECTED.tolist()
+    store.size = lambda key: held.get(key)  # bytes are no size
+    store.get = lambda key: 100  # nor is a size what is there
+    with pytest.raises(hr.StoreError, match="TypeError"):
+        a[...]
+
+
+def test_a_store_that_nobody_used_yet_is_opened(folder):
+    held = values((6, 6))
+    with zipfile.ZipFile(folder / "x.zip", "w") as file:
+        for key, value in held.items():
+            file.writestr(key, value)
+    for shared in (zarr.storage.ZipStore(folder / "x.zip", mode="r"),
+                   zarr.storage.WrapperStore(zarr.storage.ZipStore(folder / "x.zip", mode="r"))):
+        assert hr.open(shared, path="a/b")[...].tolist() == EXPECTED.tolist()
+        shared.close()
+    with pytest.raises(hr.NotFoundError):
+        hr.open(zarr.storage.ZipStore(folder / "none.zip", mode="r"))
+
+
+@pytest.mark.parametrize("entry", ["ab", ["a", True], ("a",), 5, None])
+def test_what_is_listed_is_a_pair(entry):
+    store = Ranged(values())
+    store.list = lambda prefix: [entry]
+    with pytest.raises(hr.StoreError, match="TypeError"):
+        list(hr.open(store))
 
 
 @pytest.mark.parametrize("answer", [b"", b"x" * 1000])

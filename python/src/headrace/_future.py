@@ -22,7 +22,7 @@ def _nanoseconds(timeout: float | None) -> int:
         return -1
     if math.isnan(timeout):
         raise ArgumentError("a timeout is a number of seconds, or None, not NaN")
-    return -1 if timeout > _LONGEST else max(0, int(timeout * 1e9))
+    return -1 if timeout > _LONGEST else int(max(0, timeout) * 1e9)
 
 
 class Future:

@@ -6,6 +6,7 @@ import asyncio
 import atexit
 import concurrent.futures
 import functools
+import operator
 import os
 import sys
 import threading
@@ -32,8 +33,10 @@ class ObjectStore:
 
     def open(self, key: str, in_parts: bool | None) -> Any:
         if self._has_parts and not _is_whole(key, in_parts):
-            return self._store.size(key)
-        return self._store.get(key)
+            size = self._store.size(key)
+            return None if size is None else operator.index(size)
+        value = self._store.get(key)
+        return None if value is None else memoryview(value)
 
     def read(self, key: str, offset: int, nbytes: int) -> Any:
         return self._store.read(key, offset, nbytes)
@@ -85,6 +88,8 @@ class ZarrStore:
 
     def open(self, key: str, in_parts: bool | None) -> Any:
         try:
+            if in_parts is None:  # nobody may have used the store yet
+                self._run(self._store._ensure_open())
             value = self._get(key) if _is_whole(key, in_parts) else \
                 self._run(self._store.getsize(key))
         except FileNotFoundError:
