@@ -17,8 +17,8 @@ static void must(hr_status status) {
 
 static void read_corner(hr_node *node) {
     hr_node_info info = HR_NODE_INFO_INIT;
-    hr_axis axes[3];
-    int64_t shape[3];
+    hr_axis axes[HR_MAX_NDIM];
+    int64_t shape[HR_MAX_NDIM];
     must(hr_node_describe(node, &info, NULL));
     size_t nbytes = info.dtype.itemsize;
     for (int32_t k = 0; k < info.ndim; k++) {
