@@ -3,56 +3,61 @@
 
 #include <string.h>
 
-#define MOST_NBYTES ((size_t)1 << 20) /* kept, of all sizes together */
+#define LEAST_NBYTES ((size_t)64)
+#define MOST_NBYTES (LEAST_NBYTES << (HR__RECYCLER_SIZES - 1)) /* kept, of all sizes */
 
 /* In a forked child the lists may be half changed: then start over. */
 static void acquire(hr__recycler *r) {
     if (hr__lock_acquire(&r->lock) == HR__LOCK_BROKEN) {
-        memset(r->sizes, 0, sizeof r->sizes);
+        memset(r->first, 0, sizeof r->first);
         r->kept_nbytes = 0;
     }
 }
 
-/* The list of a size, which a free one becomes; NULL: this size is not kept. */
-static void **list_of(hr__recycler *r, size_t nbytes) {
-    for (size_t i = 0; i < HR__RECYCLER_SIZES && nbytes >= sizeof(void *); i++) {
-        if (r->sizes[i].nbytes == 0) {
-            r->sizes[i].nbytes = nbytes;
-        }
-        if (r->sizes[i].nbytes == nbytes) {
-            return &r->sizes[i].first;
-        }
+/* The list for a size, whose blocks are LEAST_NBYTES << that; HR__RECYCLER_SIZES: none.
+ */
+static size_t list_for(size_t nbytes) {
+    size_t i = 0;
+    while (i < HR__RECYCLER_SIZES && LEAST_NBYTES << i < nbytes) {
+        i++;
     }
-    return NULL;
+    return i;
 }
 
 static void *recycler_alloc(void *user, size_t nbytes) {
     hr__recycler *r = user;
-    void *block = NULL;
+    const size_t i = list_for(nbytes);
+    if (i == HR__RECYCLER_SIZES) {
+        return hr__alloc(r->from, nbytes);
+    }
     acquire(r);
-    void **list = list_of(r, nbytes);
-    if (list != NULL && *list != NULL) {
-        block = *list;
-        memcpy(list, block, sizeof block);
-        r->kept_nbytes -= nbytes;
+    void *block = r->first[i];
+    if (block != NULL) {
+        memcpy(&r->first[i], block, sizeof block);
+        r->kept_nbytes -= LEAST_NBYTES << i;
     }
     hr__lock_release(&r->lock);
-    return block != NULL ? block : hr__alloc(r->from, nbytes);
+    return block != NULL ? block : hr__alloc(r->from, LEAST_NBYTES << i);
 }
 
 static void recycler_free(void *user, void *ptr, size_t nbytes) {
     hr__recycler *r = user;
+    const size_t i = list_for(nbytes);
+    if (i == HR__RECYCLER_SIZES) {
+        hr__free(r->from, ptr, nbytes);
+        return;
+    }
+    const size_t room = LEAST_NBYTES << i;
     acquire(r);
-    void **list = list_of(r, nbytes);
-    bool keeps = list != NULL && nbytes <= MOST_NBYTES - r->kept_nbytes;
+    bool keeps = room <= MOST_NBYTES - r->kept_nbytes;
     if (keeps) {
-        memcpy(ptr, list, sizeof ptr);
-        *list = ptr;
-        r->kept_nbytes += nbytes;
+        memcpy(ptr, &r->first[i], sizeof ptr);
+        r->first[i] = ptr;
+        r->kept_nbytes += room;
     }
     hr__lock_release(&r->lock);
     if (!keeps) {
-        hr__free(r->from, ptr, nbytes);
+        hr__free(r->from, ptr, room);
     }
 }
 
@@ -67,10 +72,10 @@ void hr__recycler_init(hr__recycler *r, const hr_allocator *from) {
 
 void hr__recycler_free(hr__recycler *r) {
     for (size_t i = 0; i < HR__RECYCLER_SIZES; i++) {
-        for (void *block = r->sizes[i].first; block != NULL;) {
+        for (void *block = r->first[i]; block != NULL;) {
             void *next;
             memcpy(&next, block, sizeof next);
-            hr__free(r->from, block, r->sizes[i].nbytes);
+            hr__free(r->from, block, LEAST_NBYTES << i);
             block = next;
         }
     }

@@ -178,10 +178,9 @@ static hr__opened *allocate_opened(hr__run *run, const hr__object_plan *plan,
                                    hr__object *object, hr__chunk ***chunks) {
     uint64_t nbytes;
     if (!hr__mul_u64(plan->nchunks, sizeof(hr__range) + sizeof(hr__chunk *), &nbytes) ||
-        !hr__add_u64(nbytes, sizeof(hr__opened), &nbytes) || nbytes > SIZE_MAX / 2) {
+        !hr__add_u64(nbytes, sizeof(hr__opened), &nbytes)) {
         return NULL;
     }
-    nbytes = UINT64_C(1) << (64 - __builtin_clzll(nbytes)); /* few sizes are kept */
     hr__opened *o = hr__alloc(&run->context->records.allocator, nbytes);
     if (o != NULL) {
         memset(o, 0, sizeof *o);

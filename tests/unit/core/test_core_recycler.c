@@ -12,7 +12,7 @@
 
 #include "../api/probe.h"
 
-static void a_freed_block_serves_the_next_of_its_size(void **state) {
+static void a_freed_block_serves_the_next_of_about_its_size(void **state) {
     (void)state;
     probe p = {.refuse_from = -1};
     hr_allocator hooks = probe_allocator(&p);
@@ -26,14 +26,14 @@ static void a_freed_block_serves_the_next_of_its_size(void **state) {
     hr__free(a, first, 100);
     hr__free(a, second, 100);
     assert_int_equal(atomic_load(&p.ncalls), 2);
-    void *third = hr__alloc(a, 101); /* no other size is served by them */
+    void *third = hr__alloc(a, 200); /* no other size is served by them */
     assert_int_equal(atomic_load(&p.ncalls), 3);
-    assert_ptr_equal(hr__alloc(a, 100), second);
+    assert_ptr_equal(hr__alloc(a, 101), second);
     assert_ptr_equal(hr__alloc(a, 100), first);
     assert_int_equal(atomic_load(&p.ncalls), 3);
     hr__free(a, first, 100);
-    hr__free(a, second, 100);
-    hr__free(a, third, 101);
+    hr__free(a, second, 101);
+    hr__free(a, third, 200);
     hr__recycler_free(&r);
     assert_int_equal(atomic_load(&p.nlive), 0);
 }
@@ -53,11 +53,28 @@ static void what_is_kept_is_bounded(void **state) {
         hr__free(&r.allocator, blocks[i], SIZE);
     }
     assert_in_range(atomic_load(&p.nlive), 1, (1 << 20) / SIZE);
-    for (size_t i = 1; i <= N;
-         i++) { /* more sizes than there are lists; tiny ones, too */
+    hr__recycler_free(&r);
+    assert_int_equal(atomic_load(&p.nlive), 0);
+}
+
+static void however_many_sizes_there_were_a_new_one_is_kept(void **state) {
+    (void)state;
+    probe p = {.refuse_from = -1};
+    hr_allocator hooks = probe_allocator(&p);
+    hr__recycler r;
+    hr__recycler_init(&r, &hooks);
+    for (size_t i = 1; i <= 1000; i++) {
         hr__free(&r.allocator, hr__alloc(&r.allocator, i), i);
     }
-    assert_in_range(atomic_load(&p.nlive), 1, (1 << 20) / SIZE + HR__RECYCLER_SIZES);
+    hr__free(&r.allocator, hr__alloc(&r.allocator, 5000), 5000);
+    int64_t before = atomic_load(&p.ncalls);
+    void *block = hr__alloc(&r.allocator, 5000);
+    assert_int_equal(atomic_load(&p.ncalls), before);
+    memset(block, 1, 5000);
+    hr__free(&r.allocator, block, 5000);
+    void *large = hr__alloc(&r.allocator, (1 << 20) + 1); /* passes through */
+    hr__free(&r.allocator, large, (1 << 20) + 1);
+    assert_int_equal(atomic_load(&p.ncalls), before + 1);
     hr__recycler_free(&r);
     assert_int_equal(atomic_load(&p.nlive), 0);
 }
@@ -75,7 +92,7 @@ static void no_memory_is_passed_on(void **state) {
 static void *take_and_give(void *user) {
     hr__recycler *r = user;
     for (size_t i = 0; i < 10000; i++) {
-        size_t nbytes = 64 + 8 * (i % 3);
+        size_t nbytes = (size_t)64 << i % 3;
         uint8_t *block = hr__alloc(&r->allocator, nbytes);
         if (block == NULL) {
             return "no memory";
@@ -112,8 +129,9 @@ static void threads_share_it(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_freed_block_serves_the_next_of_its_size),
+        cmocka_unit_test(a_freed_block_serves_the_next_of_about_its_size),
         cmocka_unit_test(what_is_kept_is_bounded),
+        cmocka_unit_test(however_many_sizes_there_were_a_new_one_is_kept),
         cmocka_unit_test(no_memory_is_passed_on),
         cmocka_unit_test(threads_share_it),
     };
