@@ -55,7 +55,7 @@ static const struct option long_options[] = {
 
 const char cli_general_options[] =
     "General options:\n"
-    "  --threads N     worker threads (default: one per core)\n"
+    "  --threads N     worker threads (default: one per core, 16 at least if direct)\n"
     "  --io MODE       buffered (default), or direct: past the kernel's page cache\n"
     "  -q, --quiet     no progress bar and no warnings\n"
     "  --no-color      no colours, as when NO_COLOR is set\n"

@@ -30,7 +30,7 @@ typedef struct cli_args {
     hr_io_mode io;
     int32_t host_share; /* as of hr_read_options */
     uint32_t repeats;
-    uint32_t nthreads; /* 0 = one per core */
+    uint32_t nthreads; /* as of hr_context_options */
     bool strict;
     bool measure;
     bool json;

@@ -174,7 +174,7 @@ static PyMethodDef functions[] = {
      "describe_device(type, index) -> dict"},
     {"context", context_new, METH_VARARGS,
      "context(nthreads, scratch, device_scratch, index_cache, metadata_max, chunk_cache, "
-     "encoded_cache) -> Context"},
+     "encoded_cache, io) -> Context"},
     {"open", ext_open, METH_VARARGS,
      "open(context, url, consolidated, zarr_format) -> Node"},
     {"open_store", ext_open_store, METH_VARARGS,
