@@ -49,7 +49,9 @@ static hr_status fail_ending(hr_error *err) {
     return HR_ERR_IO;
 }
 
-/* What was raised as the record of an error; nothing is raised after it. */
+/* What was raised as the record of an error; nothing is raised after it. Ctrl-C is heard
+ * where it comes, which is here if the main thread helps with what it waits for: that it
+ * was one is told to whoever looks next. */
 static hr_status fail_raised(hr_error *err) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
@@ -69,6 +71,9 @@ static hr_status fail_raised(hr_error *err) {
         type != NULL && PyErr_GivenExceptionMatches(type, PyExc_MemoryError)
             ? HR_ERR_MEMORY
             : HR_ERR_IO;
+    if (type != NULL && PyErr_GivenExceptionMatches(type, PyExc_KeyboardInterrupt)) {
+        PyErr_SetInterrupt();
+    }
     Py_XDECREF(number);
     Py_XDECREF(text);
     Py_XDECREF(name);

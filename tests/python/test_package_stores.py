@@ -144,7 +144,7 @@ def throw(error):
     (throw(KeyError("k")), hr.StoreError, "KeyError: 'k'"),
     (throw(FileNotFoundError("x")), hr.StoreError, "FileNotFoundError"),  # only None is absent
     (throw(MemoryError()), hr.AllocationError, "MemoryError"),
-    (throw(KeyboardInterrupt()), hr.StoreError, "KeyboardInterrupt"),
+    (throw(SystemExit(3)), hr.StoreError, "SystemExit"),
     (throw(UnicodeError("\ud800")), hr.StoreError, "UnicodeError"),
     (lambda: "text", hr.StoreError, "TypeError"),
     (lambda: -5, hr.StoreError, "OverflowError|TypeError"),
@@ -163,6 +163,20 @@ def test_what_a_store_does_wrong_is_an_error(failure, error, text, shards):
     assert caught.value.key.startswith("a/b/c/")
     if text.startswith("Permission"):
         assert caught.value.errno == 13
+
+
+def test_ctrl_c_in_a_store_is_no_error_of_the_store():
+    pressed = []
+
+    def press():
+        if not pressed:
+            pressed.append(True)
+            raise KeyboardInterrupt
+        return b""
+
+    a = hr.open(Wrong(values(compressors=None), press), path="a/b")
+    with pytest.raises(KeyboardInterrupt):
+        a[...]
 
 
 @pytest.mark.parametrize("shards", [None, (6, 6)])
