@@ -374,7 +374,9 @@ def test_settings(folder, a):
         hr.config(device="tpu")
     for wrong in ({"nthreads": -1}, {"nthreads": 1.5}, {"scratch_nbytes": 1 << 70},
                   {"strict": "no"}, {"allocator": "malloc"}, {"allocator": 5}, {"io": "mmap"},
-                  {"io": None}):
+                  {"io": None}, {"io": DATA}, {"host_share": DATA}, {"host_share": "all"},
+                  {"allocator": DATA}, {"allocator": ["cupy"]}, {"nthreads": DATA},
+                  {"nthreads": True}, {"device": DATA}, {"device": True}):
         with pytest.raises(hr.ArgumentError):
             hr.config(**wrong)
     for many in (1025, 1 << 32, (1 << 40) + 1):
@@ -382,6 +384,9 @@ def test_settings(folder, a):
             hr.open(folder / "a.zarr")
     with pytest.raises(AttributeError, match="config.set"):
         hr.config.strict = True
+    with hr.config(nthreads=np.int64(4), host_share=np.uint8(20), device=np.int64(0)) as plain:
+        assert (type(plain.nthreads), plain.nthreads, plain.host_percent) == (int, 4, 20)
+        assert hr.open(folder / "a.zarr").device == "cuda:0"
     with hr.config(nthreads=1, scratch_nbytes=1 << 20):
         few = hr.open(folder / "a.zarr")
     assert few[...].tolist() == DATA.tolist()

@@ -211,6 +211,12 @@ def test_chunks_go_where_their_contexts_say(folder, store):
     for wrong in ({(3, 0): None}, {(0,): None}, {(0, 0): hz.ItemContext(selection=9)}):
         with pytest.raises(hr.SelectionError):
             hz.getitems(z, wrong)
+    for text, wrong in [("an ItemContext or None, not 5", {(0, 0): 5}),
+                        ("a tuple of integers, not 'x'", {"x": hz.ItemContext()}),
+                        ("a tuple of integers, not \\(0, 'x'\\)", {(0, "x"): None}),
+                        ("a mapping", [(0, 0)]), ("a mapping", None)]:
+        with pytest.raises(hr.ArgumentError, match=text):
+            hz.getitems(z, wrong)
 
 
 @pytest.mark.parametrize("store", ["local", "memory"])
@@ -233,10 +239,15 @@ def test_chunks_are_written_as_their_contexts_say(folder, store, shards):
             ({(9, 0): 1}, {}, hr.SelectionError), ({(0,): 1}, {}, hr.SelectionError),
             ({(0, 0): np.zeros(3)}, {}, hr.ShapeError),
             ({(0, 0): 1}, {(0, 1): None}, hr.ArgumentError),
+            ({(0, 0): None}, {}, hr.DTypeError), ({"x": 1}, {}, hr.ArgumentError),
+            ({(0, 0): 1}, {(0, 0): 5}, hr.ArgumentError),
             ({(0, 0): 1}, {(0, 0): hz.ItemContext(selection=np.s_[::-1])}, hr.SelectionError),
             ({(0, 0): 1}, {(0, 0): hz.ItemContext(device="cpu")}, hr.ArgumentError)]:
         with pytest.raises(error):
             hz.setitems(z, {(1, 1): 8} | values, contexts)
+    for values, contexts in [([1], None), ({(0, 0): 1}, [(0, 0)]), ({}, [])]:
+        with pytest.raises(hr.ArgumentError, match="a mapping"):
+            hz.setitems(z, values, contexts)
     same(z[...], expected)  # nothing was written
 
 

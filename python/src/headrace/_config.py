@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import dataclasses
+import operator
 import os
 import sys
 import threading
@@ -83,9 +85,9 @@ class Config:
     "auto" (the GPU where there is one), or an object of a framework that names a device.
     strict: a missing chunk, or a fallback to the host for a GPU destination, is an error.
     skip_checksums: do not verify checksums. host_share: per cent of the chunks that a GPU could
-    decode for the host to decode beside it, or "auto": as many as earlier reads let expect to help. allocator: where device memory comes from:
-    None (the driver), "cupy", "torch", "rmm", or a function (nbytes, index) -> object with
-    the CUDA array interface. nthreads, scratch_nbytes (pinned memory),
+    decode for the host to decode beside it, or "auto": as many as earlier reads let expect to
+    help. allocator: where device memory comes from: None (the driver), "cupy", "torch", "rmm",
+    or a function (nbytes, index) -> object with the CUDA array interface. nthreads, scratch_nbytes (pinned memory),
     device_scratch_nbytes, index_cache_nbytes, metadata_max_nbytes: budgets of what is
     opened from then on; 0 = the library's default. chunk_cache_nbytes, encoded_cache_nbytes:
     as much of decoded chunks, and of chunks as they are stored, is kept in host memory
@@ -100,13 +102,11 @@ class Config:
         self._process = _from_environment()
 
     def __call__(self, **changes: Any) -> _Scope:
-        _check(changes)
-        return _Scope(changes)
+        return _Scope(_checked(changes))
 
     def set(self, **changes: Any) -> None:
         """Change settings for the whole process."""
-        _check(changes)
-        self._process = dataclasses.replace(self._process, **changes)
+        self._process = dataclasses.replace(self._process, **_checked(changes))
 
     def get(self) -> Settings:
         """The settings in force here."""
@@ -127,25 +127,42 @@ _local: contextvars.ContextVar[Settings | None] = contextvars.ContextVar(
     "headrace", default=None)
 
 
-def _check(changes: dict[str, Any]) -> None:
+def _plain(value: Any) -> Any:
+    """An int of what is an integer, NumPy's too; anything else as it is."""
+    if hasattr(type(value), "__index__") and not isinstance(value, bool):
+        with contextlib.suppress(TypeError):  # an array of several has it, too
+            return operator.index(value)
+    return value
+
+
+def _is_one_of(names: tuple[str, ...], value: Any) -> bool:
+    return isinstance(value, str) and value in names  # an array compares with each
+
+
+def _checked(changes: dict[str, Any]) -> dict[str, Any]:
     known = {f.name: f.type for f in dataclasses.fields(Settings)}
+    checked = {}
     for name, value in changes.items():
         if name not in known:
             raise ArgumentError(f"config has no {name!r}; it has {', '.join(known)}")
         if known[name] == "bool" and not isinstance(value, bool):
             raise ArgumentError(f"{name} is True or False, not {value!r}")
+        if known[name] == "int" or name == "host_share":
+            value = _plain(value)
         if known[name] == "int" and (type(value) is not int or not 0 <= value < 1 << 63):
             raise ArgumentError(f"{name} is a number from 0 on, not {value!r}")
-    if changes.get("io", "direct") not in IO_MODES:
-        raise ArgumentError(f"io is {' or '.join(IO_MODES)}, not {changes['io']!r}")
-    if "device" in changes:
-        parse_device(changes["device"])
-    share = changes.get("host_share", 0)
-    if share != "auto" and (type(share) is not int or not 0 <= share <= 100):
+        checked[name] = value
+    if "io" in checked and not _is_one_of(IO_MODES, checked["io"]):
+        raise ArgumentError(f"io is {' or '.join(IO_MODES)}, not {checked['io']!r}")
+    if "device" in checked:
+        parse_device(checked["device"])
+    share = checked.get("host_share", 0)
+    if not (_is_one_of(("auto",), share) or type(share) is int and 0 <= share <= 100):
         raise ArgumentError(f"host_share is a number from 0 to 100, or 'auto', not {share!r}")
-    allocator = changes.get("allocator")
-    if not (allocator is None or allocator in ALLOCATORS or callable(allocator)):
+    allocator = checked.get("allocator")
+    if not (allocator is None or _is_one_of(ALLOCATORS, allocator) or callable(allocator)):
         raise ArgumentError(f"no allocator {allocator!r}: {', '.join(ALLOCATORS)}, a function")
+    return checked
 
 
 config = Config()
@@ -211,7 +228,8 @@ def parse_device(device: Any) -> tuple[int, int]:
         if device == "cuda":
             return (CUDA, _current_cuda())
         return _ext.parse_device(device)
-    if isinstance(device, int) and not isinstance(device, bool) and device < 1 << 31:
+    device = _plain(device)
+    if type(device) is int and device < 1 << 31:
         return (CUDA, device)
     if isinstance(device, tuple) and len(device) == 2:  # as __dlpack_device__ gives it
         if device[0] in (1, 2):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import _config, _dtypes, _ext, _read
-from ._errors import ArgumentError, SelectionError, ShapeError
+from ._errors import ArgumentError, DTypeError, SelectionError, ShapeError
 from ._node import Array
 from ._tensor import Tensor
 
@@ -30,6 +30,27 @@ class ItemContext:
     out: Any = None
     dtype: Any = None
     device: Any = None
+
+
+def _check_numbers(given: Any, what: str) -> None:
+    """Is it a mapping whose keys are numbers of chunks?"""
+    if not isinstance(given, Mapping):
+        raise ArgumentError(f"{what} are a mapping by numbers of chunks, not {given!r}")
+    for numbers in given:
+        if not isinstance(numbers, tuple) or not all(
+                hasattr(type(number), "__index__") for number in numbers):
+            raise ArgumentError(f"a chunk is a tuple of integers, not {numbers!r}")
+
+
+def chosen(contexts: Mapping[tuple[int, ...], ItemContext | None],
+           ) -> dict[tuple[int, ...], ItemContext]:
+    """Checked, with the plain one in place of None."""
+    _check_numbers(contexts, "contexts")
+    for numbers, context in contexts.items():
+        if not (context is None or isinstance(context, ItemContext)):
+            raise ArgumentError(f"the context of chunk {numbers} is an ItemContext or None, not "
+                                f"{context!r}")
+    return {numbers: context or ItemContext() for numbers, context in contexts.items()}
 
 
 def _in_array(part: Any, start: int, length: int) -> Any:
@@ -61,12 +82,11 @@ def _key(coordinates: Sequence[int], grid: Sequence[int], shape: Sequence[int],
 
 
 def read_items(node: _ext.Node, grid: Sequence[int],
-               contexts: Mapping[tuple[int, ...], ItemContext | None]) -> dict[Any, Any]:
+               contexts: Mapping[tuple[int, ...], ItemContext]) -> dict[Any, Any]:
     """All of them, waited for."""
     array = Array(node, node.describe(), _config.context(), _config.parse_device(None), ())
-    chosen = {number: context or ItemContext() for number, context in contexts.items()}
     wants, outs = [], []
-    for coordinates, context in chosen.items():
+    for coordinates, context in contexts.items():
         want = _read.want(array, _key(coordinates, grid, array.shape, context.selection),
                           context.dtype)
         device = _config.parse_device(context.device)
@@ -76,7 +96,7 @@ def read_items(node: _ext.Node, grid: Sequence[int],
             Tensor, array._context, device, want.shapes[0], text, want.itemsize))
     _read.submit(wants, lambda results: results, out=outs, stream=None, may_cast=False,
                  devices=[_config.HOST] * len(wants), strict=None, progress=None).result()
-    return dict(zip(chosen, outs))
+    return dict(zip(contexts, outs))
 
 
 def _shape_of(key: Sequence[Any], shape: Sequence[int]) -> tuple[int, ...]:
@@ -98,15 +118,20 @@ def _on_host(value: Any) -> np.ndarray[Any, Any]:
 def write_items(array: Any, grid: Sequence[int], values: Mapping[tuple[int, ...], Any],
                 contexts: Mapping[tuple[int, ...], ItemContext | None]) -> list[tuple[Any, Any]]:
     """What is to be written, checked: indices of the zarr.Array and values on the host."""
-    if unknown := contexts.keys() - values.keys():
+    _check_numbers(values, "values")
+    given = chosen(contexts)
+    if unknown := given.keys() - values.keys():
         raise ArgumentError(f"contexts without values: {sorted(unknown)}")
     writes = []
     for coordinates, value in values.items():
-        context = contexts.get(coordinates) or ItemContext()
+        context = given.get(coordinates, ItemContext())
         if (context.out, context.dtype, context.device) != (None, None, None):
             raise ArgumentError("out, dtype and device of a context are for reading")
         key = _key(coordinates, grid, array.shape, context.selection)
         host, shape = _on_host(value), _shape_of(key, array.shape)
+        if host.dtype.hasobject and array.dtype.kind not in "OT":
+            raise DTypeError(f"values for chunk {coordinates} are {type(value).__name__}, the "
+                             f"array has {array.dtype}")
         try:
             writes.append((key, np.broadcast_to(host, shape)))
         except ValueError:

@@ -40,7 +40,7 @@ from . import _config, _dtypes, _ext, _stores
 from ._errors import Error, MetadataError, StrictError, TooLargeError, UnsupportedError
 from ._future import Future
 from ._tensor import Tensor, as_tensor
-from ._zarr_items import ItemContext, read_items, write_items
+from ._zarr_items import ItemContext, chosen, read_items, write_items
 from ._zarr_rows import Merged, Unmergeable, merge
 
 __all__ = ["ItemContext", "Pipeline", "getitems", "reset_stats", "setitems", "stats"]
@@ -335,14 +335,15 @@ def getitems(array: Any, contexts: Mapping[tuple[int, ...], ItemContext | None])
     Of sharded arrays the chunks are the shards. Works with every store; returns what was
     read, under the same keys. Raises what headrace raises: there is no falling back.
     """
+    items = chosen(contexts)
     source = _Source(array.metadata, array.store)
     if isinstance(source.store, LocalStore):
         node = source.local_node(array.path, source.metadata.shape)
     else:
-        keys = [source.metadata.encode_chunk_key(numbers) for numbers in contexts]
+        keys = [source.metadata.encode_chunk_key(numbers) for numbers in items]
         rows = [(array.async_array.store_path / key, None, None, None, True) for key in keys]
         node = source.loaded_node(source.metadata.shape, sync(_fetch(rows, keys)))
-    return read_items(node, _origins(source), contexts)
+    return read_items(node, _origins(source), items)
 
 
 def setitems(array: Any, values: Mapping[tuple[int, ...], Any],
@@ -358,7 +359,7 @@ def setitems(array: Any, values: Mapping[tuple[int, ...], Any],
     written in part the rest is read first; if one fails, others may have been written.
     """
     writes = write_items(array, _origins(_Source(array.metadata, array.store)), values,
-                         contexts or {})
+                         {} if contexts is None else contexts)
     sync(concurrent_map(writes, array.async_array.setitem, zarr_config.get("async.concurrency")))
 
 
