@@ -189,11 +189,16 @@ static void note_failed(hr__run *run, const hr__chunk *chunk) {
     pthread_mutex_unlock(&run->lock);
 }
 
+/* Not where a store or a codec says so of its own accord. */
+static bool is_of_cancel(const hr__run *run, const hr_error *err) {
+    return err->status == HR_ERR_CANCELLED && atomic_load(&run->cancelled);
+}
+
 void hr__run_fail_chunk(hr__run *run, const hr__chunk *chunk, const hr_error *err) {
     for (const hr__use *u = chunk->uses; u != NULL; u = u->next) {
         fail_target(run, &run->targets[u->request], err);
     }
-    if (run->on_error == HR_ON_ERROR_FILL && err->status != HR_ERR_CANCELLED) {
+    if (run->on_error == HR_ON_ERROR_FILL && !is_of_cancel(run, err)) {
         note_failed(run, chunk);
     }
 }
@@ -220,6 +225,9 @@ void hr__run_drop(hr__run *run, const hr__chunk *chunk) {
 void hr__run_report(hr__run *run, const hr__chunk *chunk, hr_error *err) {
     const hr__source *source = run->targets[chunk->object->array_id].source;
     char key[HR__KEY_MAX] = "";
+    if (is_of_cancel(run, err)) {
+        (void)hr__run_fail_cancelled(run, err); /* a decoder does not know by whom */
+    }
     (void)hr__run_key(source, chunk->object, key, NULL);
     hr__error_add_place(err, source->url, key, chunk->offset);
     if (err->status == HR_ERR_DATA || err->status == HR_ERR_CHECKSUM) {

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include <unistd.h>
+
 #include <cmocka.h>
 
 #include "custom_codecs.h"
@@ -182,6 +184,59 @@ static void threads_decode_while_others_add(void **state) {
     }
 }
 
+/* The short chunk is none; the other one takes its time until somebody cares. */
+static hr_status judge_decode(void *user, const void *memory, const void *src,
+                              size_t src_nbytes, void *dst, size_t dst_nbytes,
+                              const hr_read_context *reading, uint64_t *nbytes,
+                              hr_error *err) {
+    (void)user;
+    (void)memory;
+    (void)src;
+    (void)dst;
+    (void)dst_nbytes;
+    (void)nbytes;
+    if (src_nbytes == 1) {
+        return refuse(&(codec){.message = "no good"}, HR_ERR_DATA, err);
+    }
+    while (!hr_read_context_is_cancelled(reading)) {
+        (void)usleep(1000);
+    }
+    return refuse(&(codec){.message = "interrupted"}, HR_ERR_CANCELLED, err);
+}
+
+static void a_decoder_that_was_stopped_says_by_what(void **state) {
+    (void)state;
+    const hr_custom_codec judge = {.abi_version = HR_CUSTOM_CODEC_VERSION,
+                                   .v3_name = "x-judge",
+                                   .kind = HR_CODEC_BYTES_TO_BYTES,
+                                   .decode = judge_decode};
+    assert_int_equal(hr_context_add_codec(w.context, &judge, &w.err), HR_OK);
+    put(w.store, "c/0", "ab", 2);
+    put(w.store, "c/1", "a", 1);
+    assert_int_equal(open_v3("\"bytes\",\"x-judge\""), HR_OK);
+    const int64_t one[] = {1};
+    hr_axis axes[2];
+    hr_request r[2] = {HR_REQUEST_INIT, HR_REQUEST_INIT};
+    for (int i = 0; i < 2; i++) {
+        axes[i] = (hr_axis){
+            .start = (int64_t)i * CHUNK_N, .stop = (int64_t)i * CHUNK_N + 1, .step = 1};
+        r[i].array = w.array;
+        r[i].dst = destination(w.out);
+        r[i].dst.shape = one;
+        r[i].selection =
+            (hr_selection){.kind = HR_SELECT_AXES, .naxes = 1, .axes = &axes[i]};
+    }
+    hr_read_options o = HR_READ_OPTIONS_INIT;
+    hr_batch *batch = NULL;
+    o.on_error = HR_ON_ERROR_STOP;
+    assert_int_equal(hr_read_submit(w.context, r, 2, NULL, &o, &batch, &w.err), HR_OK);
+    assert_int_equal(hr_batch_wait(batch, -1, &w.err), HR_ERR_DATA);
+    assert_int_equal(hr_batch_error(batch, 0, &w.err), HR_ERR_CANCELLED);
+    assert_string_equal(w.err.message,
+                        "the batch was stopped by the failure of request 1");
+    hr_batch_unref(batch);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_v3_chain_has_known_and_unknown_sizes),
@@ -191,6 +246,7 @@ int main(void) {
         TEST(shards_may_have_it_inside),
         TEST(another_context_does_not_know_it),
         TEST(explanations_and_strict_reads_name_it),
+        TEST(a_decoder_that_was_stopped_says_by_what),
         TEST(threads_decode_while_others_add),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -162,6 +162,30 @@ static void what_it_does_wrong_is_an_error_of_the_read(void **state) {
     }
 }
 
+/* Though a batch that is cancelled leaves the rest be: this one is not. */
+static void what_it_gives_up_by_itself_is_filled_if_asked(void **state) {
+    (void)state;
+    for (int opens = 0; opens < 2; opens++) {
+        int32_t out[NROWS * NCOLS] = {0};
+        const int64_t shape[2] = {NROWS, NCOLS};
+        hr_request r = request(w.array, out, 2, shape);
+        hr_read_options o = HR_READ_OPTIONS_INIT;
+        hr_batch *batch = NULL;
+        hr_error err = HR_ERROR_INIT;
+        o.on_error = HR_ON_ERROR_FILL;
+        w.forward.open_status = opens ? HR_OK : HR_ERR_CANCELLED;
+        w.forward.read_status = opens ? HR_ERR_CANCELLED : HR_OK;
+        w.forward.message = "given up";
+        assert_int_equal(hr_read_submit(w.context, &r, 1, NULL, &o, &batch, &err), HR_OK);
+        assert_int_equal(hr_batch_wait(batch, -1, &err), HR_ERR_CANCELLED);
+        assert_non_null(strstr(err.message, "given up"));
+        for (int i = 0; i < NROWS * NCOLS; i++) {
+            assert_int_equal(out[i], -7);
+        }
+        hr_batch_unref(batch);
+    }
+}
+
 /* Only open may say so: everything else would make a fill of what is there. */
 static void metadata_that_cannot_be_read_is_not_absent(void **state) {
     (void)state;
@@ -314,6 +338,7 @@ int main(void) {
         TEST(members_are_listed_through_it),
         TEST(an_overlay_passes_on_to_it),
         TEST(what_it_does_wrong_is_an_error_of_the_read),
+        TEST(what_it_gives_up_by_itself_is_filled_if_asked),
         TEST(metadata_that_cannot_be_read_is_not_absent),
         TEST(names_that_are_none_do_not_pass),
         TEST(many_threads_read_through_a_slow_one),
