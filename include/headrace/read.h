@@ -184,7 +184,8 @@ HR_API HR_NODISCARD hr_status hr_batch_on_done(hr_batch *batch, void (*fn)(void 
 HR_API HR_NODISCARD hr_status hr_batch_get_fd(hr_batch *batch, int *out, hr_error *err);
 /* How many of its nchunks chunks the batch has done with: delivered, filled, failed or
  * dropped; a chunk for a device counts once it is collected for it. As many as there are
- * when the batch is done. Costs two loads. Any thread, also in a forked child. */
+ * when the batch is done. Costs two loads. NULL, which is done, has none; an output may
+ * be NULL. Any thread, also in a forked child. */
 HR_API void hr_batch_get_progress(const hr_batch *batch, uint64_t *ndone,
                                   uint64_t *nchunks);
 /* Stop early: chunks not yet begun are dropped; those requests get HR_ERR_CANCELLED.

@@ -170,8 +170,12 @@ hr_status hr_batch_get_fd(hr_batch *batch, int *out, hr_error *err) {
 }
 
 void hr_batch_get_progress(const hr_batch *batch, uint64_t *ndone, uint64_t *nchunks) {
-    *ndone = atomic_load(&batch->run.ndone);
-    *nchunks = batch->run.plan.nchunks;
+    if (ndone != NULL) {
+        *ndone = batch == NULL ? 0 : atomic_load(&batch->run.ndone);
+    }
+    if (nchunks != NULL) {
+        *nchunks = batch == NULL ? 0 : batch->run.plan.nchunks;
+    }
 }
 
 void hr_batch_cancel(hr_batch *batch) {

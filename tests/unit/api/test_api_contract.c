@@ -169,6 +169,14 @@ static void every_chunk_is_counted_once_whatever_becomes_of_it(void **state) {
     }
 }
 
+static void no_batch_is_done_with_no_chunks(void **state) {
+    (void)state;
+    uint64_t ndone = 1, nchunks = 1;
+    hr_batch_get_progress(NULL, &ndone, &nchunks);
+    assert_int_equal(ndone, 0);
+    assert_int_equal(nchunks, 0);
+}
+
 /* --- on_error --- */
 
 static bool has_simt(void) {
@@ -262,6 +270,7 @@ static void an_unknown_policy_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_batch_is_done_with_no_chunks),
         TEST(the_descriptor_tells_that_a_batch_is_done_and_stays_so),
         TEST(a_batch_without_chunks_is_done_at_once),
         TEST(a_forked_child_has_no_descriptor_of_the_parents_batch),

@@ -121,6 +121,7 @@ static void null_is_refused_or_harmless(void **state) {
     hr_dtype i4 = r.dst.dtype;
     assert_int_equal(hr_dtype_parse("<i4", &i4, err), HR_OK);
     assert_int_equal(hr_dtype_format(&i4, NULL, 10), 3);
+    hr_batch_get_progress(NULL, NULL, NULL);
     hr_batch_cancel(NULL);
     assert_null(hr_batch_ref(NULL));
     assert_null(hr_node_ref(NULL));
