@@ -58,14 +58,15 @@ typedef enum hr_io_mode {
     HR_IO_BUFFERED = 0, /* through the kernel's page cache, where the bytes stay for the
                            next read */
     HR_IO_DIRECT = 1    /* past it (O_DIRECT), unless at least half of what is to be read
-                           is there already; metadata stay in it. Faster for files that
-                           are read once or are more than memory holds; a second read is
-                           as slow as the first. Where the file system or the kernel
-                           (before Linux 6.5) refuses, files are read through the cache
-                           and a warning goes to the log; hr_batch_stats counts what was
-                           read directly. Where the kernel does not tell what is cached
-                           (since 6.14 it tells only who may write the file) nothing
-                           counts as cached. Up to 4 MiB of host memory per thread */
+                           is there already; metadata, indexes of shards and tables of
+                           files stay in it. Faster for files that are read once or are
+                           more than memory holds; a second read is as slow as the first.
+                           Where the file system or the kernel    (before Linux 6.5) refuses,
+                           files are read through the cache    and a warning goes to the log;
+                           hr_batch_stats counts what was    read directly. Where the kernel
+                           does not tell what is cached    (since 6.14 it tells only who may
+                           write the file) nothing    counts as cached. Up to 4 MiB of host
+                           memory per thread */
 } hr_io_mode;
 
 typedef struct hr_context_options {

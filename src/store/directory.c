@@ -150,10 +150,10 @@ static hr_status fail_short(const file *f, hr_error *err) {
 static hr_status directory_read(hr__object *object, uint64_t offset, uint64_t nbytes,
                                 const hr_read_context *reading, void *dst,
                                 hr_error *err) {
-    (void)reading;
     file *f = (file *)object;
     uint64_t done = 0;
-    if (f->direct_fd >= 0 && !hr__direct_is_cached(f->fd, offset, nbytes)) {
+    bool is_direct = f->direct_fd >= 0 && reading != NULL; /* indexes shall stay, too */
+    if (is_direct && !hr__direct_is_cached(f->fd, offset, nbytes)) {
         done = hr__direct_read(f->direct, f->direct_fd, offset, nbytes, dst);
         (void)atomic_fetch_add(&object->direct_nbytes, done);
     }

@@ -186,6 +186,20 @@ static void without_the_option_or_for_documents_nothing_is_direct(void **state) 
     }
 }
 
+static void indexes_stay_in_the_cache(void **state) {
+    (void)state;
+    NEED_DIRECT();
+    hr_store *store = open_store(HR_IO_DIRECT);
+    evict();
+    hr__object *o = open_big(store, READING);
+    uint8_t out[100];
+    assert_int_equal(hr__object_read(o, BIG - 100, 100, out, NULL), HR_OK);
+    assert_memory_equal(out, bytes + BIG - 100, 100);
+    assert_true(atomic_load(&o->direct_nbytes) == 0);
+    hr__object_close(o);
+    hr__store_destroy(store);
+}
+
 static void a_file_that_shrinks_gives_both_sizes(void **state) {
     (void)state;
     NEED_DIRECT();
@@ -249,6 +263,7 @@ int main(void) {
         cmocka_unit_test(direct_reads_give_the_same_bytes),
         cmocka_unit_test(what_is_cached_comes_from_the_cache),
         cmocka_unit_test(without_the_option_or_for_documents_nothing_is_direct),
+        cmocka_unit_test(indexes_stay_in_the_cache),
         cmocka_unit_test(a_file_that_shrinks_gives_both_sizes),
         cmocka_unit_test(a_refusal_is_told_once),
         cmocka_unit_test(a_forked_child_reads_directly_too),
