@@ -276,6 +276,25 @@ static void what_was_read_without_checksums_is_not_kept_decoded(void **state) {
     end(&w);
 }
 
+/* Damage that nobody noticed is no failure of who looks for it once it is mended. */
+static void what_was_read_without_checksums_is_not_kept_encoded(void **state) {
+    (void)state;
+    world w;
+    begin(&w, NULL, 1 << 20, 0);
+    const int64_t shape[] = {NCHUNKS * CHUNK};
+    hr_axis axis = {.start = HR_NONE, .stop = HR_NONE};
+    hr_read_options options = HR_READ_OPTIONS_INIT;
+    options.skip_checksums = 1;
+    hr_tensor dst = {.data = w.got, .shape = shape};
+    assert_int_equal(read_into(&w, w.zlib, dst, &axis, &options), HR_OK);
+    assert_int_equal(stats_of(&w).encoded_chunks.nblocks, 0);
+    assert_true(reads_all(&w, w.zlib));
+    assert_int_equal(stats_of(&w).encoded_chunks.nblocks, NCHUNKS);
+    assert_int_equal(read_into(&w, w.zlib, dst, &axis, &options), HR_OK);
+    assert_int_equal(w.stats.nkept_encoded, NCHUNKS);
+    end(&w);
+}
+
 /* --- with the kernels on the CPU --- */
 
 static void devices_get_what_is_kept(void **state) {
@@ -359,6 +378,7 @@ int main(void) {
         cmocka_unit_test(without_memory_to_keep_it_a_chunk_is_read),
         cmocka_unit_test(what_fails_to_decode_is_let_go),
         cmocka_unit_test(what_was_read_without_checksums_is_not_kept_decoded),
+        cmocka_unit_test(what_was_read_without_checksums_is_not_kept_encoded),
         cmocka_unit_test(devices_get_what_is_kept),
         cmocka_unit_test(a_forked_child_reads_what_is_kept),
         cmocka_unit_test(misuse_is_refused),
