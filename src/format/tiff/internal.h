@@ -16,6 +16,7 @@ typedef struct hr__tiff_file {
     uint64_t window_at, window_nbytes;
     uint64_t ifds_nbytes;         /* of all directories read */
     struct hr__tiff_file *beside; /* with overviews; NULL: there is none */
+    const char *key;              /* in the store */
 } hr__tiff_file;
 
 hr_status hr__tiff_file_open(const hr__byte_source *source, uint64_t max_nbytes,

@@ -43,6 +43,13 @@ static void sort_levels(levels *all) {
     }
 }
 
+static hr_status find_levels_beside(levels *all, uint64_t most, hr_error *err) {
+    hr__tiff_ifd first;
+    HR__TRY(hr__tiff_ifd_read(all->file, all->file->first_ifd, &first, err));
+    HR__TRY(add_level(all, &first, err));
+    return hr__tiff_ifd_each(all->file, &first, most, add_level, all, err);
+}
+
 /* Of the first image: reduced ones among the next `most` of the main chain, and its
  * SubIFDs; without any, those of the file beside. */
 static hr_status find_levels(hr__tiff_file *file, uint64_t most, levels *all,
@@ -61,9 +68,11 @@ static hr_status find_levels(hr__tiff_file *file, uint64_t most, levels *all,
     }
     if (all->n == 0 && file->beside != NULL) {
         all->file = file->beside;
-        HR__TRY(hr__tiff_ifd_read(all->file, all->file->first_ifd, &first, err));
-        HR__TRY(add_level(all, &first, err));
-        HR__TRY(hr__tiff_ifd_each(all->file, &first, most, add_level, all, err));
+        hr_status status = find_levels_beside(all, most, err);
+        if (status != HR_OK) {
+            hr__error_add_place(err, NULL, all->file->key, 0);
+            return status;
+        }
     }
     sort_levels(all);
     return HR_OK;

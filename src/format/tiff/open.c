@@ -160,16 +160,44 @@ static hr_status name_axes(hr__arena *arena, const hr__tiff_layout *l,
 
 /* A file beside that is no TIFF is as good as none. */
 static hr_status open_files(const hr__byte_source *source, const hr__byte_source *beside,
-                            uint64_t max_nbytes, hr__arena *arena, hr__tiff_file files[2],
-                            hr_error *err) {
+                            const char *key, uint64_t max_nbytes, hr__arena *arena,
+                            hr__tiff_file files[2], hr_error *err) {
     HR__TRY(hr__tiff_file_open(source, max_nbytes, arena, &files[0], err));
+    files[0].key = hr__arena_strdup(arena, key);
+    bool has_keys = files[0].key != NULL;
     if (beside != NULL) {
         hr_status status = hr__tiff_file_open(beside, max_nbytes, arena, &files[1], NULL);
         if (status == HR_ERR_MEMORY) {
             return hr__fail_memory(err, 0);
         }
         files[0].beside = status == HR_OK ? &files[1] : NULL;
+        files[1].key = hr__arena_printf(arena, "%s.ovr", key);
+        has_keys = has_keys && files[1].key != NULL;
     }
+    return has_keys ? HR_OK : hr__fail_memory(err, strlen(key) + 1);
+}
+
+static hr_status read_image(const hr__tiff_image *image, const hr__tiff_image *base,
+                            const char *fragment, hr__tiff_node *node, hr_error *err) {
+    hr__tiff_layout layout;
+    hr__tiff_stack stack = {0};
+    HR__TRY(hr__tiff_layout_read(image->file, &image->ifd, &layout, err));
+    if (fragment != NULL && strcmp(fragment, "stack") == 0) {
+        HR__TRY(hr__tiff_stack_read(image->file, &image->ifd, &layout, &stack, err));
+    }
+    HR__TRY(hr__tiff_chains(image->file, &image->ifd, &layout, &stack, node, err));
+    HR__TRY(name_axes(image->file->arena, &layout, &stack, node, err));
+    json_object *nodata = NULL;
+    hr_status status = read_nodata(image, base, node, &nodata, err);
+    if (status == HR_OK) {
+        status = hr__tiff_attributes(image, base, &layout, nodata, node, err);
+    }
+    json_object_put(nodata);
+    HR__TRY(status);
+    node->key = image->file->key;
+    node->is_big = image->file->is_big;
+    node->array.key = key_of;
+    node->array.format_data = node;
     return HR_OK;
 }
 
@@ -178,27 +206,11 @@ hr_status hr__tiff_open(const hr__byte_source *source, const hr__byte_source *be
                         hr__arena *arena, hr__tiff_node *node, hr_error *err) {
     hr__tiff_file files[2] = {{0}};
     hr__tiff_image image, base;
-    hr__tiff_layout layout;
-    hr__tiff_stack stack = {0};
-    HR__TRY(open_files(source, beside, max_nbytes, arena, files, err));
+    HR__TRY(open_files(source, beside, key, max_nbytes, arena, files, err));
     HR__TRY(hr__tiff_image_find(&files[0], fragment, &image, &base, err));
-    HR__TRY(hr__tiff_layout_read(image.file, &image.ifd, &layout, err));
-    if (fragment != NULL && strcmp(fragment, "stack") == 0) {
-        HR__TRY(hr__tiff_stack_read(image.file, &image.ifd, &layout, &stack, err));
+    hr_status status = read_image(&image, &base, fragment, node, err);
+    if (status != HR_OK) {
+        hr__error_add_place(err, NULL, image.file->key, 0);
     }
-    HR__TRY(hr__tiff_chains(image.file, &image.ifd, &layout, &stack, node, err));
-    HR__TRY(name_axes(arena, &layout, &stack, node, err));
-    json_object *nodata = NULL;
-    hr_status status = read_nodata(&image, &base, node, &nodata, err);
-    if (status == HR_OK) {
-        status = hr__tiff_attributes(&image, &base, &layout, nodata, node, err);
-    }
-    json_object_put(nodata);
-    HR__TRY(status);
-    node->is_big = image.file->is_big;
-    node->key = image.file == &files[0] ? hr__arena_strdup(arena, key)
-                                        : hr__arena_printf(arena, "%s.ovr", key);
-    node->array.key = key_of;
-    node->array.format_data = node;
-    return node->key == NULL ? hr__fail_memory(err, strlen(key) + 1) : HR_OK;
+    return status;
 }

@@ -39,7 +39,8 @@ bool hr__tiff_detect(const hr__byte_source *source);
  * ".ovr" behind it, where overviews are that the image itself has none of; NULL without
  * one. Everything lives in the arena; the node must not move afterwards. A tag may take
  * max_nbytes. Errors: HR_ERR_METADATA, HR_ERR_UNSUPPORTED, HR_ERR_NOT_FOUND for an IFD
- * that is not there, HR_ERR_OVERFLOW, those of the source. */
+ * that is not there, HR_ERR_OVERFLOW, those of the source; they name the file that they
+ * are of. */
 hr_status hr__tiff_open(const hr__byte_source *source, const hr__byte_source *beside,
                         const char *key, const char *fragment, uint64_t max_nbytes,
                         hr__arena *arena, hr__tiff_node *node, hr_error *err);
