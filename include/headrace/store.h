@@ -68,7 +68,10 @@ typedef struct hr_custom_store {
     const char *url;     /* for messages ("tar:///data/x.tar"); copied; NULL: "custom:" */
     void *user;          /* yours; passed to all */
     uint64_t gap_nbytes; /* of two ranges of one value that lie closer than this, one is
-                            made: what lies between costs less than another read */
+                            made: what lies between costs less than another read. Of an
+                            uncompressed chunk, parts that are at least this and 4 KiB
+                            apart are read one by one, up to 512 of them: set what a read
+                            is worth (for a network some 1 MiB) */
     /* Find a value. HR_ERR_NOT_FOUND says that the key is absent for certain (then chunks
      * are filled); whatever is less certain is another error. `reading` (borrowed for the
      * call, as in read) is NULL for metadata. */
