@@ -41,6 +41,9 @@ void hr__slab_flush_all(struct hr__run *run);
 uint8_t *hr__slab_reserve(hr__slab *slab, uint64_t nbytes, uint64_t *offset);
 /* Bytes to ask for, for one reservation of nbytes. */
 #define HR__SLAB_ALIGNMENT 16
+static inline uint64_t hr__slab_aligned(uint64_t n) {
+    return (n + HR__SLAB_ALIGNMENT - 1) / HR__SLAB_ALIGNMENT * HR__SLAB_ALIGNMENT;
+}
 static inline uint64_t hr__slab_room(uint64_t nbytes) {
     return nbytes + HR__SLAB_ALIGNMENT;
 }
