@@ -29,14 +29,10 @@ typedef struct way {
     char text[HR__WHY_HOST_NBYTES];
 } way;
 
-static bool same_device(hr_device a, hr_device b) {
-    return a.type == b.type && a.index == b.index;
-}
-
 static hr_device only_device(const hr__explained *targets, const hr__chunk *chunk) {
     hr_device device = targets[chunk->uses->request].device;
     for (const hr__use *u = chunk->uses->next; u != NULL; u = u->next) {
-        if (!same_device(targets[u->request].device, device)) {
+        if (!hr__device_equal(targets[u->request].device, device)) {
             return (hr_device){0};
         }
     }
@@ -167,7 +163,7 @@ static bool same_text(const char *a, const char *b) {
 
 static bool is_row_of(const hr_planned_chain *row, const way *w,
                       const hr_planned_codec *codecs) {
-    bool same = same_device(row->device, w->device) &&
+    bool same = hr__device_equal(row->device, w->device) &&
                 row->is_on_device == w->is_on_device &&
                 row->is_refused == w->is_refused && same_text(row->reason, w->reason) &&
                 row->ncodecs == (uint64_t)w->chain->ncodecs;
@@ -175,7 +171,7 @@ static bool is_row_of(const hr_planned_chain *row, const way *w,
         const hr_planned_codec *codec = &row->codecs[i];
         same = same_text(codec->name, codecs[i].name) &&
                same_text(codec->implementation, codecs[i].implementation) &&
-               same_device(codec->device, codecs[i].device);
+               hr__device_equal(codec->device, codecs[i].device);
     }
     return same;
 }

@@ -5,16 +5,11 @@
 #include "core/checked.h"
 #include "exec/stages.h"
 
-static bool same_device(hr_device a, hr_device b) {
-    return a.type == b.type && a.index == b.index;
-}
-
 void hr__explain_share(hr_explanation *e, hr__history_key key, uint64_t nbytes,
                        bool is_for_kernels) {
     uint32_t i = 0;
     while (i < e->nshares && i < HR__HISTORY_SIZE &&
-           (e->shares[i].key.alike != key.alike ||
-            !same_device(e->shares[i].key.device, key.device))) {
+           !hr__history_key_equal(e->shares[i].key, key)) {
         i++;
     }
     if (i < HR__HISTORY_SIZE) {
@@ -44,7 +39,7 @@ static uint64_t waves_on(const hr_explanation *e, hr_device device) {
     const hr__need usual = hr__ring_set_usual(rings);
     hr__need all = {0};
     for (const hr__planned_row *r = e->rows; r != NULL; r = r->next) {
-        if (same_device(r->chain.device, device)) {
+        if (hr__device_equal(r->chain.device, device)) {
             const hr__need need = row_need(&r->chain);
             all.payload = hr__explain_sum(all.payload, need.payload);
             all.scratch = hr__explain_sum(all.scratch, need.scratch);
@@ -94,7 +89,7 @@ static uint32_t count_devices(const hr_explanation *e) {
     for (uint32_t i = 0; i < e->nshares; i++) {
         const hr_device device = e->shares[i].key.device;
         uint32_t k = 0;
-        while (!same_device(e->shares[k].key.device, device)) {
+        while (!hr__device_equal(e->shares[k].key.device, device)) {
             k++;
         }
         n += k == i && device.type != HR_DEVICE_CPU;

@@ -86,6 +86,10 @@ struct hr__device {
     uint32_t nmultiprocessors, block_shared_nbytes;
 };
 
+static inline bool hr__device_equal(hr_device a, hr_device b) {
+    return a.type == b.type && a.index == b.index;
+}
+
 /* Memory for work on one stream, by the hooks where the device has some. Between enter
  * and leave; nbytes of a free are those of its alloc. */
 hr_status hr__device_alloc(hr__device *d, uint64_t nbytes, hr__stream stream,

@@ -35,9 +35,7 @@ static void enter(hr__history *h) {
 
 static hr__past *find(hr__history *h, hr__history_key key) {
     for (uint32_t i = 0; i < h->n; i++) {
-        const hr__history_key *k = &h->entries[i].key;
-        if (k->alike == key.alike && k->device.type == key.device.type &&
-            k->device.index == key.device.index) {
+        if (hr__history_key_equal(h->entries[i].key, key)) {
             return &h->entries[i];
         }
     }
@@ -69,7 +67,7 @@ static bool is_of_one_key(const hr__run *run) {
 
 void hr__history_learn(hr__history *h, const hr__run *run) {
     const uint64_t nbytes = atomic_load(&run->decoded_nbytes);
-    if (nbytes == 0 || !is_of_one_key(run)) {
+    if (nbytes == 0 || atomic_load(&run->nkept_decoded) > 0 || !is_of_one_key(run)) {
         return;
     }
     const hr__target *t = &run->targets[0];

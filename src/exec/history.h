@@ -5,6 +5,7 @@
 #include <headrace/read.h>
 
 #include "core/lock.h"
+#include "device/device.h"
 #include "exec/source.h"
 #include "plan/host_share.h"
 
@@ -15,6 +16,10 @@ typedef struct hr__history_key {
     uint64_t alike; /* of their array's source */
     hr_device device;
 } hr__history_key;
+
+static inline bool hr__history_key_equal(hr__history_key a, hr__history_key b) {
+    return a.alike == b.alike && hr__device_equal(a.device, b.device);
+}
 
 /* Equal where codecs, with their configuration, and items are equal, and chunks about as
  * large. */
@@ -38,8 +43,9 @@ typedef struct hr__history {
 
 void hr__history_init(hr__history *history);
 void hr__history_destroy(hr__history *history);
-/* Add a run whose times are final. Where it has several keys, or failed in part, it
- * cannot be told what took its time: nothing is learned. */
+/* Add a run whose times are final. Where it has several keys, failed in part, or
+ * delivered chunks that were kept decoded, it cannot be told what took its time: nothing
+ * is learned. */
 void hr__history_learn(hr__history *history, const struct hr__run *run);
 /* Add to ns what nbytes of decoded chunks would take. False: nothing is known of them. */
 bool hr__history_foretell(hr__history *history, hr__history_key key, uint64_t nbytes,

@@ -31,11 +31,6 @@ static hr__history_key key_of(const hr__run *run, const hr__chunk *chunk) {
                              .device = hr__run_only_ring(run, chunk)->device->id};
 }
 
-static bool same_key(hr__history_key a, hr__history_key b) {
-    return a.alike == b.alike && a.device.type == b.device.type &&
-           a.device.index == b.device.index;
-}
-
 /* Chunks for kernels; false where they are not alike. */
 static bool add_up(const hr__run *run, hr__host_share_work *work) {
     bool alike = true;
@@ -44,7 +39,7 @@ static bool add_up(const hr__run *run, hr__host_share_work *work) {
             if (is_for_kernels(run, c)) {
                 const hr__history_key key = key_of(run, c);
                 work->key = work->nchunks == 0 ? key : work->key;
-                alike = alike && same_key(work->key, key);
+                alike = alike && hr__history_key_equal(work->key, key);
                 work->nchunks++;
                 alike = hr__add_u64(work->nbytes, o->array->chain.decoded.nbytes,
                                     &work->nbytes) &&

@@ -85,8 +85,7 @@ static hr_status ring_open(hr__ring_set *set, hr_device device, hr__ring **out,
 
 static hr__ring *ring_find(const hr__ring_set *set, hr_device device) {
     for (uint32_t i = 0; i < set->nrings; i++) {
-        hr_device id = set->rings[i]->device->id;
-        if (id.type == device.type && id.index == device.index) {
+        if (hr__device_equal(set->rings[i]->device->id, device)) {
             return set->rings[i];
         }
     }

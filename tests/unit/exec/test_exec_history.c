@@ -51,6 +51,10 @@ static void what_cannot_be_told_apart_teaches_nothing(void **state) {
     learn(&h, mixed, 2, 1000, 1000);
     learn(&h, &failed, 1, 1000, 1000);
     learn(&h, mixed, 1, 0, 1000);
+    hr__run run = {.targets = mixed, .ntargets = 1};
+    atomic_store(&run.decoded_nbytes, 1000);
+    atomic_store(&run.nkept_decoded, 1);
+    hr__history_learn(&h, &run);
     assert_int_equal(h.n, 0);
     hr__history_destroy(&h);
 }
