@@ -91,6 +91,21 @@ hr_status hr__cuda_fail_forked(hr_error *err) {
                     "here: start processes by spawn (or forkserver) instead of fork");
 }
 
+static hr_status fail_result(const hr__cuda_driver *driver, hr__cu_result result,
+                             const char *what, const char *consequence, hr_error *err) {
+    const char *name = NULL, *text = NULL;
+    if (driver->error_name(result, &name) != HR__CU_SUCCESS || name == NULL) {
+        name = "unknown CUDA error";
+    }
+    if (driver->error_string(result, &text) != HR__CU_SUCCESS || text == NULL) {
+        text = "no description";
+    }
+    hr_status status = result == HR__CU_OUT_OF_MEMORY ? HR_ERR_MEMORY : HR_ERR_DEVICE;
+    (void)hr__fail(err, status, "%s: %s (%s)%s", what, name, text, consequence);
+    hr__error_add_device_code(err, result);
+    return status;
+}
+
 hr_status hr__cuda_driver_open(const hr__cuda_driver **out, hr_error *err) {
     (void)pthread_once(&process.once, open_once);
     if (process.missing != NULL) {
@@ -108,7 +123,9 @@ hr_status hr__cuda_driver_open(const hr__cuda_driver **out, hr_error *err) {
     if (is_forked) {
         return hr__cuda_fail_forked(err);
     }
-    HR__TRY(hr__cuda_check(&process.driver, process.init, "cuInit", err));
+    if (process.init != HR__CU_SUCCESS) {
+        return fail_result(&process.driver, process.init, "cuInit", "", err);
+    }
     *out = &process.driver;
     return HR_OK;
 }
@@ -144,18 +161,10 @@ hr_status hr__cuda_check(const hr__cuda_driver *driver, hr__cu_result result,
     if (result == HR__CU_SUCCESS) {
         return HR_OK;
     }
-    const char *name = NULL, *text = NULL;
-    if (driver->error_name(result, &name) != HR__CU_SUCCESS || name == NULL) {
-        name = "unknown CUDA error";
-    }
-    if (driver->error_string(result, &text) != HR__CU_SUCCESS || text == NULL) {
-        text = "no description";
-    }
-    hr_status status = result == HR__CU_OUT_OF_MEMORY ? HR_ERR_MEMORY : HR_ERR_DEVICE;
-    (void)hr__fail(err, status, "%s: %s (%s)%s", what, name, text,
-                   is_sticky(result) ? "; an error of this or earlier work, perhaps not "
-                                       "headrace's, has broken the process's CUDA context"
-                                     : "");
-    hr__error_add_device_code(err, result);
-    return status;
+    return fail_result(
+        driver, result, what,
+        is_sticky(result) ? "; an error of this or earlier work, perhaps not headrace's, "
+                            "has broken the process's CUDA context"
+                          : "",
+        err);
 }
