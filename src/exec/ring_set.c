@@ -22,9 +22,10 @@ void hr__ring_set_init(hr__ring_set *set, const hr_allocator *a, uint64_t pinned
 static void ring_close(hr__ring_set *set, hr__ring *ring) {
     void *saved = NULL;
     hr__device *d = ring->device;
-    if (d->ops->enter(d, &saved, NULL) == HR_OK) {
-        hr__ring_drain(ring);
-        hr__ring_trim(ring);
+    bool entered = d->ops->enter(d, &saved, NULL) == HR_OK;
+    hr__ring_drain(ring);
+    hr__ring_trim(ring); /* in any case: slots have memory of the host, too */
+    if (entered) {
         d->ops->leave(d, saved);
     }
     d->ops->close(d);

@@ -33,11 +33,15 @@ static void drain(hr__run *run) {
         hr__ring *ring = run->starts[i].ring;
         hr_error err = HR_ERROR_INIT;
         void *saved = NULL;
-        if (ring->device->ops->enter(ring->device, &saved, &err) == HR_OK) {
-            hr__ring_drain(ring);
-            ring->device->ops->leave(ring->device, saved);
-        } else {
+        bool entered = ring->device->ops->enter(ring->device, &saved, &err) == HR_OK;
+        if (!entered) {
             hr__run_fail_ring(run, ring, &err);
+        }
+        if (entered || err.status != HR_ERR_FORKED) {
+            hr__ring_drain(ring); /* in any case: slabs on their way refer to the run */
+        }
+        if (entered) {
+            ring->device->ops->leave(ring->device, saved);
         }
     }
 }
