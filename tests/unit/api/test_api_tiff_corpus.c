@@ -10,6 +10,7 @@
 
 #include <headrace/headrace.h>
 
+#include "../tsan.h"
 #include "support/corpus.h"
 #include "support/sha256.h"
 
@@ -37,8 +38,9 @@ static struct {
     int nread, nbad, nother, nstrict, nrefused[NREFUSALS];
 } tally;
 
-/* As many as kernels alone could read so far, at least. */
-enum { NSTRICT = 380 };
+/* As many as kernels alone could read so far, at least. The kernels are slow on a CPU:
+ * where all is slow they get every fourth file. */
+enum { NSTRICT = 380, EVERY = HR_TEST_IS_SLOW ? 4 : 1 };
 
 /* Of larger arrays only a corner is read, and compared with nothing. */
 #define MAX_NBYTES 4e6
@@ -168,7 +170,7 @@ static void check_row(const corpus_row *row, const char *fragment) {
     tally.nother += !is_evidence;
 }
 
-static void read_manifest(hr_device_type device) {
+static void read_manifest(hr_device_type device, int every) {
     corpus c;
     corpus_row row;
     if (!corpus_open(&c, "the corpus's TIFF files")) {
@@ -177,8 +179,10 @@ static void read_manifest(hr_device_type device) {
     memset(tally.nrefused, 0, sizeof tally.nrefused);
     tally.nread = tally.nbad = tally.nother = tally.nstrict = 0;
     tally.device = device;
-    while (corpus_next(&c, &row)) {
-        if (strcmp(row.klass, "tiff") == 0 || strcmp(row.klass, "bad-tiff") == 0) {
+    for (int i = 0; corpus_next(&c, &row);) {
+        bool is_tiff =
+            strcmp(row.klass, "tiff") == 0 || strcmp(row.klass, "bad-tiff") == 0;
+        if (is_tiff && i++ % every == 0) {
             check_row(&row, "");
         }
     }
@@ -188,12 +192,12 @@ static void read_manifest(hr_device_type device) {
     for (int i = 0; i < NREFUSALS; i++) {
         print_message("  %3d refused: %s\n", tally.nrefused[i], refusals[i]);
     }
-    assert_true(tally.nread > 500 && tally.nbad > 80);
+    assert_true(tally.nread > 500 / every && tally.nbad > 80 / every);
 }
 
 static void every_file_reads_as_others_read_it(void **state) {
     (void)state;
-    read_manifest(HR_DEVICE_CPU);
+    read_manifest(HR_DEVICE_CPU, 1);
 }
 
 static void every_file_reads_so_to_a_device(void **state) {
@@ -203,9 +207,9 @@ static void every_file_reads_so_to_a_device(void **state) {
         print_message("skipped: the corpus to a device (no simt)\n");
         skip();
     }
-    read_manifest(HR_DEVICE_SIMT);
+    read_manifest(HR_DEVICE_SIMT, EVERY);
     print_message("%d by kernels alone\n", tally.nstrict);
-    assert_true(tally.nstrict >= NSTRICT);
+    assert_true(tally.nstrict >= NSTRICT / (EVERY + EVERY / 2));
 }
 
 static void every_directory_reads_as_others_read_it(void **state) {
