@@ -90,18 +90,17 @@ static void context_free(hr_context *c) {
     hr__free(&allocator, c, sizeof *c);
 }
 
+/* None for no bytes. */
+static bool create_cache(hr_context *c, uint64_t max_nbytes, hr__cache **out) {
+    *out = max_nbytes > 0 ? hr__cache_create(&c->allocator, max_nbytes) : NULL;
+    return *out != NULL || max_nbytes == 0;
+}
+
 static bool create_caches(hr_context *c, const hr_context_options *o) {
-    const hr_allocator *a = &c->allocator;
-    c->indexes =
-        hr__cache_create(a, or_default(o->index_cache_nbytes, DEFAULT_INDEX_CACHE));
-    if (o->encoded_cache_nbytes > 0) {
-        c->encoded = hr__cache_create(a, o->encoded_cache_nbytes);
-    }
-    if (o->chunk_cache_nbytes > 0) {
-        c->decoded = hr__cache_create(a, o->chunk_cache_nbytes);
-    }
-    return c->indexes != NULL && (o->encoded_cache_nbytes == 0 || c->encoded != NULL) &&
-           (o->chunk_cache_nbytes == 0 || c->decoded != NULL);
+    return create_cache(c, or_default(o->index_cache_nbytes, DEFAULT_INDEX_CACHE),
+                        &c->indexes) &&
+           create_cache(c, o->encoded_cache_nbytes, &c->encoded) &&
+           create_cache(c, o->chunk_cache_nbytes, &c->decoded);
 }
 
 hr_status hr_context_create(const hr_context_options *options, hr_context **out,

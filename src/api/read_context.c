@@ -81,8 +81,7 @@ int hr_read_context_next_use(const hr_read_context *reading, const hr_read_chunk
     known.at = u;
     known.request = u->request;
     known.user = t->user;
-    known.device =
-        t->ring != NULL ? t->ring->device->id : (hr_device){.type = HR_DEVICE_CPU};
+    known.device = hr__target_device(t);
     known.dtype = t->dtype;
     known.is_packed = t->steps != NULL;
     known.kind = u->ndim == c->object->array->ndim ? HR_SELECT_AXES : HR_SELECT_POINTS;

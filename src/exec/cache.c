@@ -84,6 +84,12 @@ static bool same_key(const hr__cache_key *a, const hr__cache_key *b) {
            a->version == b->version;
 }
 
+static void hash_link(hr__cache *c, hr__block *x) {
+    hr__block **at = bucket(c, &x->key);
+    x->hash_next = *at;
+    *at = x;
+}
+
 static void use_link(hr__cache *c, hr__block *x) {
     x->older = c->newest;
     x->newer = NULL;
@@ -156,9 +162,7 @@ static void grow_buckets(hr__cache *c) {
     c->buckets = buckets;
     c->nbuckets = n;
     for (hr__block *x = c->newest; x != NULL; x = x->older) {
-        hr__block **at = bucket(c, &x->key);
-        x->hash_next = *at;
-        *at = x;
+        hash_link(c, x);
     }
     hr__free(c->allocator, before, nbefore * sizeof(void *));
 }
@@ -236,10 +240,8 @@ void hr__cache_keep(hr__cache *c, hr__block *x) {
     if (x->is_counted && look_up(c, &x->key) == NULL) {
         grow_buckets(c);
         if (c->nbuckets > 0) {
-            hr__block **at = bucket(c, &x->key);
-            x->hash_next = *at;
-            *at = x;
             x->refs++;
+            hash_link(c, x);
             use_link(c, x);
             c->stats.nblocks++;
         }

@@ -72,9 +72,7 @@ void hr__history_learn(hr__history *h, const hr__run *run) {
     }
     const hr__target *t = &run->targets[0];
     const hr__history_key key = {.alike = t->source->alike,
-                                 .device = t->ring != NULL
-                                               ? t->ring->device->id
-                                               : (hr_device){.type = HR_DEVICE_CPU}};
+                                 .device = hr__target_device(t)};
     enter(h);
     hr__past *p = find_or_make(h, key);
     const int old = p->decoded_nbytes > MEMORY_NBYTES;

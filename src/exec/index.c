@@ -34,6 +34,21 @@ const uint64_t *hr__index_pairs(hr__block *index) {
     return (const uint64_t *)(void *)hr__block_bytes(index);
 }
 
+hr_status hr__index_read(hr__object *object, uint64_t offset, uint64_t nbytes,
+                         hr__worker *worker, uint8_t **out, hr_error *err) {
+    uint8_t *bytes = hr__scratch_reserve(worker->allocator, &worker->read, nbytes);
+    if (bytes == NULL) {
+        return hr__fail_memory(err, nbytes);
+    }
+    hr_status status = hr__object_read(object, offset, nbytes, bytes, err);
+    if (status != HR_OK) {
+        hr__error_add_place(err, NULL, NULL, offset);
+        return status;
+    }
+    *out = bytes;
+    return HR_OK;
+}
+
 /* The index of a shard that is to be read. */
 typedef struct shard_reader {
     const hr__level *level;
@@ -47,24 +62,19 @@ typedef struct shard_reader {
 static hr_status read_index(void *user, uint64_t *pairs, hr_error *err) {
     const shard_reader *r = user;
     uint64_t encoded = r->level->index.encoded.nbytes;
-    uint8_t *raw = hr__scratch_reserve(r->worker->allocator, &r->worker->read, encoded);
-    if (raw == NULL) {
-        return hr__fail_memory(err, encoded);
-    }
     uint64_t at = r->level->index_at_start ? 0 : r->shard.nbytes - encoded;
-    hr_status status =
-        hr__object_read(r->object, r->shard.offset + at, encoded, raw, err);
-    if (status == HR_OK) {
-        hr__decode d = {.worker = r->worker,
-                        .skip_checksums = r->skip_checksums,
-                        .src = raw,
-                        .src_nbytes = encoded,
-                        .dst = (uint8_t *)pairs,
-                        .dst_nbytes = r->level->ninner * 16};
-        status = hr__chain_decode(&r->level->index, &d, err);
-        hr__error_add_codec(status == HR_OK ? NULL : err, hr__codec_sharding.name);
-    }
+    uint8_t *raw;
+    HR__TRY(
+        hr__index_read(r->object, r->shard.offset + at, encoded, r->worker, &raw, err));
+    hr__decode d = {.worker = r->worker,
+                    .skip_checksums = r->skip_checksums,
+                    .src = raw,
+                    .src_nbytes = encoded,
+                    .dst = (uint8_t *)pairs,
+                    .dst_nbytes = r->level->ninner * 16};
+    hr_status status = hr__chain_decode(&r->level->index, &d, err);
     if (status != HR_OK) {
+        hr__error_add_codec(err, hr__codec_sharding.name);
         hr__error_add_place(err, NULL, NULL, r->shard.offset + at);
         return status;
     }

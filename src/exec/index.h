@@ -30,6 +30,9 @@ typedef struct hr__index_fill {
 hr_status hr__index_get(hr__cache *cache, const hr__cache_key *key, uint64_t n,
                         const hr__index_fill *fill, hr__block **out, hr_error *err);
 const uint64_t *hr__index_pairs(hr__block *index);
+/* The bytes of one, in memory of the worker's (`read`). Errors name the offset. */
+hr_status hr__index_read(hr__object *object, uint64_t offset, uint64_t nbytes,
+                         hr__worker *worker, uint8_t **out, hr_error *err);
 
 /* Index of the shard that lies at `shard` in the object: from the cache or the store.
  * Release *out with hr__cache_release. Errors: HR_ERR_DATA naming the shard's size and

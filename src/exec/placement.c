@@ -44,16 +44,8 @@ static uint64_t load(const uint8_t *p, uint32_t nbytes, bool is_big_endian) {
 static hr_status read_column(const reader *r, uint64_t at, uint32_t nbytes,
                              uint64_t *column, hr_error *err) {
     uint64_t all = r->n * nbytes;
-    uint8_t *raw = hr__scratch_reserve(r->worker->allocator, &r->worker->read, all);
-    if (raw == NULL) {
-        return hr__fail_memory(err, all);
-    }
-    at += r->first * nbytes;
-    hr_status status = hr__object_read(r->object, at, all, raw, err);
-    if (status != HR_OK) {
-        hr__error_add_place(err, NULL, NULL, at);
-        return status;
-    }
+    uint8_t *raw;
+    HR__TRY(hr__index_read(r->object, at + r->first * nbytes, all, r->worker, &raw, err));
     for (uint64_t i = 0; i < r->n; i++) {
         column[2 * i] = load(raw + i * nbytes, nbytes, r->is_big_endian);
     }

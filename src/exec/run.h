@@ -34,6 +34,11 @@ typedef struct hr__target {
     hr_error error; /* of the first failure; written under the run's lock */
 } hr__target;
 
+/* Where its destination lies. */
+static inline hr_device hr__target_device(const hr__target *t) {
+    return t->ring != NULL ? t->ring->device->id : (hr_device){.type = HR_DEVICE_CPU};
+}
+
 /* What a store or a codec may ask about (api/read_context.c): the chunks that a call is
  * about. Made on the stack of the call; everything else is worked out when asked. */
 struct hr_read_context {
