@@ -171,33 +171,34 @@ static void what_is_cached_comes_from_the_cache(void **state) {
     hr__store_destroy(store);
 }
 
+/* Opened for a reading, or for none, and read so. */
+static void read_through_the_cache(hr_io_mode io, const hr_read_context *opened_for,
+                                   const hr_read_context *read_for) {
+    static const uint64_t places[] = {5, BIG - 100};
+    hr_store *store = open_store(io);
+    evict();
+    hr__object *o = open_big(store, opened_for);
+    for (int i = 0; i < 2; i++) {
+        uint8_t out[100];
+        assert_int_equal(
+            hr__object_read_for(o, places[i], sizeof out, read_for, out, NULL), HR_OK);
+        assert_memory_equal(out, bytes + places[i], sizeof out);
+    }
+    assert_true(atomic_load(&o->direct_nbytes) == 0);
+    hr__object_close(o);
+    hr__store_destroy(store);
+}
+
 static void without_the_option_or_for_documents_nothing_is_direct(void **state) {
     (void)state;
-    uint8_t out[100];
-    for (int i = 0; i < 2; i++) {
-        hr_store *store = open_store(i == 0 ? HR_IO_BUFFERED : HR_IO_DIRECT);
-        evict();
-        hr__object *o = open_big(store, i == 0 ? READING : NULL);
-        assert_int_equal(hr__object_read(o, 5, 100, out, NULL), HR_OK);
-        assert_memory_equal(out, bytes + 5, 100);
-        assert_true(atomic_load(&o->direct_nbytes) == 0);
-        hr__object_close(o);
-        hr__store_destroy(store);
-    }
+    read_through_the_cache(HR_IO_BUFFERED, READING, READING);
+    read_through_the_cache(HR_IO_DIRECT, NULL, NULL);
 }
 
 static void indexes_stay_in_the_cache(void **state) {
     (void)state;
     NEED_DIRECT();
-    hr_store *store = open_store(HR_IO_DIRECT);
-    evict();
-    hr__object *o = open_big(store, READING);
-    uint8_t out[100];
-    assert_int_equal(hr__object_read(o, BIG - 100, 100, out, NULL), HR_OK);
-    assert_memory_equal(out, bytes + BIG - 100, 100);
-    assert_true(atomic_load(&o->direct_nbytes) == 0);
-    hr__object_close(o);
-    hr__store_destroy(store);
+    read_through_the_cache(HR_IO_DIRECT, READING, NULL);
 }
 
 static void a_file_that_shrinks_gives_both_sizes(void **state) {
