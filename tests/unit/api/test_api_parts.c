@@ -135,6 +135,10 @@ static hr_status read_it(world *w, int a, const hr_selection *selection, bool on
     r.dst.dtype = (hr_dtype){.kind = HR_KIND_UINT, .itemsize = 2};
     r.dst.data = on_device ? w->memory : w->out;
     r.dst.device = on_device ? w->device : (hr_device){HR_DEVICE_CPU, 0};
+    size_t nbytes = sizeof w->out[0];
+    for (int32_t i = 0; i < r.dst.ndim; i++) {
+        nbytes *= (size_t)shape[i];
+    }
     memset(w->out, 0xA5, sizeof w->out);
     w->stats = HR_BATCH_STATS_INIT;
     assert_int_equal(hr_read_submit(w->context, &r, 1, NULL, NULL, &b, &w->err), HR_OK);
@@ -142,8 +146,8 @@ static hr_status read_it(world *w, int a, const hr_selection *selection, bool on
     assert_int_equal(hr_batch_get_stats(b, &w->stats, &w->err), HR_OK);
     hr_batch_unref(b);
     if (on_device && status == HR_OK) {
-        status = hr_memory_to_host(w->context, w->device, w->out, w->memory,
-                                   sizeof w->out, &w->err);
+        status =
+            hr_memory_to_host(w->context, w->device, w->out, w->memory, nbytes, &w->err);
     }
     return status;
 }
