@@ -1,18 +1,24 @@
 """TIFF files to host or GPU memory, beside tifffile and GDAL, in one run.
 
-usage: run.py [--size 8192] [--tile 512] [--repeat 5] [--device cpu|cuda:0] [--dir build/bench-tiff]
-              [--only TEXT] [--copies 1]
+usage: run.py [--sizes 8192] [--tiles 512] [--repeat 5] [--device cpu|cuda:0]
+              [--dir build/bench-tiff] [--only REGEX] [--readers REGEX] [--copies 1] [--stages]
 
 Writes images once (smooth fields with noise, in tiles), then reads each whole, the readers taking
-turns, with the files in the page cache; every result is compared with what was written. Times of
-peers on a GPU include the copy to it, through CuPy. --copies N reads N copies of each file in one
-batch, one after the other with peers. Prints a table of medians in GB/s of pixels.
+turns, with the files in the page cache; the results (of many, the first and the last) are compared
+with what was written. Device
+memory is CuPy's for all; times of readers that know the host only include the copy. nvTIFF, as
+far as it is installed or NVTIFF names its library, opens a file itself, or gets it in pinned
+memory (see nvtiff.py). --copies N reads N copies of each file: in one batch, with nvTIFF eight at
+once, with others one after the other. Prints medians in GB/s of pixels, and with --stages where
+the time of headrace's last read went.
 SPDX-License-Identifier: Apache-2.0
 """
 
 import argparse
+import functools
 import os
 import pathlib
+import re
 import shutil
 import statistics
 import time
@@ -21,32 +27,43 @@ import warnings
 import numpy as np
 
 import headrace as hr
+import nvtiff
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASES = {  # samples, type, tifffile's compression, predictor
     "u16 none": (1, "u2", None, None), "u16 lzw p2": (1, "u2", "lzw", 2),
     "u16 deflate p2": (1, "u2", "zlib", 2), "u16 zstd p2": (1, "u2", "zstd", 2),
     "u16 packbits": (1, "u2", "packbits", None), "rgb8 lzw p2": (3, "u1", "lzw", 2),
-    "rgb8 deflate p2": (3, "u1", "zlib", 2), "f32 deflate p3": (1, "f4", "zlib", 3),
+    "rgb8 deflate p2": (3, "u1", "zlib", 2), "f32 deflate": (1, "f4", "zlib", None),
+    "f32 deflate p3": (1, "f4", "zlib", 3), "f32 zstd": (1, "f4", "zstd", None),
     "f32 zstd p3": (1, "f4", "zstd", 3)}
+PATIENCE = 3  # seconds, for all runs of a reader
+
+
+@functools.lru_cache(maxsize=1)
+def hills(size):
+    """With noise in the last bits, a plain in one corner."""
+    x = np.arange(size, dtype="f4")
+    y = x[:, None]
+    result = 80 * np.sin(x / 23 + y / 31)
+    result += 900 + 600 * np.sin(x / 300) * np.cos(y / 470)
+    result += 2 * np.random.default_rng(7).standard_normal((size, size), dtype="f4")
+    result[:size // 5, :size // 5] = 900
+    return result
 
 
 def field(size, samples, dtype):
-    """Hills with noise in the last bits, a plain in one corner."""
-    rng = np.random.default_rng(7)
-    y, x = np.meshgrid(np.arange(size, dtype="f4"), np.arange(size, dtype="f4"), indexing="ij")
-    hills = 900 + 600 * np.sin(x / 300) * np.cos(y / 470) + 80 * np.sin(x / 23 + y / 31)
-    hills += rng.normal(0, 2, (size, size)).astype("f4")
-    hills[:size // 5, :size // 5] = 900
     if dtype == "f4":
-        return hills
+        return hills(size)
     if samples == 1:
-        return hills.astype(dtype)
-    return np.stack([(hills / 8 + 3 * s) % 256 for s in range(samples)], axis=-1).astype(dtype)
+        return hills(size).astype(dtype)
+    return np.stack([(hills(size) / 8 + 3 * s) % 256 for s in range(samples)], axis=-1,
+                    dtype=dtype, casting="unsafe")
 
 
 def write(folder, name, size, tile, ncopies):
     import tifffile
+
     samples, dtype, compression, predictor = CASES[name]
     path = folder / f"{name.replace(' ', '-')}-{size}-{tile}.tif"
     if not path.exists():
@@ -63,18 +80,29 @@ def write(folder, name, size, tile, ncopies):
     return [str(copy) for copy in copies]
 
 
-def by_headrace(paths, device):
-    return hr.read_batch([(hr.open(path, device), ...) for path in paths]).result()
+class Headrace:
+    def __init__(self, device):
+        self.device, self.stages = device, None
+        if device != "cpu":
+            hr.config.set(allocator="cupy")
+
+    def __call__(self, paths):
+        future = hr.read_batch([(hr.open(path, self.device), ...) for path in paths])
+        results = future.result()
+        self.stages = future.stages()
+        return results
 
 
 def by_tifffile(paths, device):
     import tifffile
+
     workers = len(os.sched_getaffinity(0))
     return [moved(tifffile.imread(path, maxworkers=workers), device) for path in paths]
 
 
 def by_gdal(paths, device):
     import rasterio
+
     warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
     results = []
     for path in paths:
@@ -85,13 +113,11 @@ def by_gdal(paths, device):
     return results
 
 
-READERS = {"headrace": by_headrace, "tifffile": by_tifffile, "GDAL": by_gdal}
-
-
 def moved(array, device):
     if device == "cpu":
         return array
     import cupy
+
     result = cupy.asarray(array)
     cupy.cuda.runtime.deviceSynchronize()
     return result
@@ -102,57 +128,91 @@ def to_host(result):
         result if isinstance(result, np.ndarray) else result.to("numpy")
 
 
-def measure(paths, expected, device, repeats):
+def readers(device, wanted):
+    """{name: function of paths}, of those that are wanted and installed, and headrace itself."""
+    result = {"headrace": Headrace(device)}
+    if device != "cpu":
+        for name, is_pinned in (("nvTIFF", False), ("nvTIFF pinned", True)):
+            try:
+                result[name] = nvtiff.Reader(is_pinned)
+            except (ImportError, OSError) as error:
+                warnings.warn(f"without nvTIFF: {error}", stacklevel=2)
+                break
+    result["tifffile"] = functools.partial(by_tifffile, device=device)
+    result["GDAL"] = functools.partial(by_gdal, device=device)
+    return {name: read for name, read in result.items()
+            if name == "headrace" or re.search(wanted, name)}
+
+
+def measure(functions, paths, expected, repeats):
     """{reader: median seconds}, or why not."""
     seconds = {}
-    for name, read in READERS.items():
+    for name, read in functions.items():
         try:
-            results = read(paths, device)
-        except (ImportError, hr.Error) as error:
-            seconds[name] = str(error).splitlines()[0][:40]
+            results = read(paths)
+        except (ImportError, RuntimeError, hr.Error) as error:
+            seconds[name] = str(error).splitlines()[0]
             continue
-        if not all(np.array_equal(to_host(result), expected) for result in results):
-            raise SystemExit(f"{name} gives other values than were written: {paths[0]}")
+        ends = {id(result): result for result in (results[0], results[-1])}.values()
+        if not all(np.array_equal(to_host(result), expected) for result in ends):
+            seconds[name] = "WRONG"
+            continue
         del results
         seconds[name] = []
     for _ in range(repeats):
         for name, runs in seconds.items():
-            if isinstance(runs, list):
+            if isinstance(runs, list) and sum(runs) < PATIENCE:
                 start = time.perf_counter()
-                results = READERS[name](paths, device)
+                results = functions[name](paths)
                 runs.append(time.perf_counter() - start)
                 del results
     return {name: statistics.median(runs) if isinstance(runs, list) else runs
             for name, runs in seconds.items()}
 
 
+def measure_case(functions, name, paths, size, arguments):
+    expected = field(size, *CASES[name][:2])
+    seconds = measure(functions, paths, expected, arguments.repeat)
+    nbytes = expected.nbytes * len(paths)
+    cells = [f"{nbytes / s / 1e9:14.2f}" if isinstance(s, float) else f"{s[:14]:>14}"
+             for s in seconds.values()]
+    ratio = expected.nbytes / os.path.getsize(paths[0])
+    print(f"{name:16} {ratio:6.2f} " + " ".join(cells), flush=True)
+    if arguments.stages:
+        print(functions["headrace"].stages, flush=True)
+    if isinstance(seconds["headrace"], str):
+        raise SystemExit(f"headrace: {seconds['headrace']}: {paths[0]}")
+
+
+def numbers(text):
+    return [int(part) for part in text.split(",")]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--size", type=int, default=8192)
-    parser.add_argument("--tile", type=int, default=512)
+    parser.add_argument("--sizes", type=numbers, default=[8192])
+    parser.add_argument("--tiles", type=numbers, default=[512])
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--copies", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dir", default=str(ROOT / "build" / "bench-tiff"))
     parser.add_argument("--only", default="")
+    parser.add_argument("--readers", default="")
+    parser.add_argument("--stages", action="store_true")
     arguments = parser.parse_args()
     folder = pathlib.Path(arguments.dir)
     folder.mkdir(parents=True, exist_ok=True)
-    print(f"{arguments.size}² in tiles of {arguments.tile}², {arguments.copies} at once, to "
-          f"{arguments.device}, {len(os.sched_getaffinity(0))} cores; GB/s of pixels, medians of "
-          f"{arguments.repeat}")
-    print(f"{'case':16} {'ratio':>6} " + " ".join(f"{name:>12}" for name in READERS))
-    for name in CASES:
-        if arguments.only not in name:
-            continue
-        paths = write(folder, name, arguments.size, arguments.tile, arguments.copies)
-        expected = field(arguments.size, *CASES[name][:2])
-        nbytes = expected.nbytes * len(paths)
-        seconds = measure(paths, expected, arguments.device, arguments.repeat)
-        cells = [f"{nbytes / s / 1e9:12.2f}" if isinstance(s, float) else f"{s[:12]:>12}"
-                 for s in seconds.values()]
-        ratio = expected.nbytes / os.path.getsize(paths[0])
-        print(f"{name:16} {ratio:6.2f} " + " ".join(cells), flush=True)
+    functions = readers(arguments.device, arguments.readers)
+    for size in arguments.sizes:
+        for tile in arguments.tiles:
+            print(f"{size}² in tiles of {tile}², {arguments.copies} at once, to "
+                  f"{arguments.device}, {len(os.sched_getaffinity(0))} cores; GB/s of pixels, "
+                  f"medians of {arguments.repeat}")
+            print(f"{'case':16} {'ratio':>6} " + " ".join(f"{name:>14}" for name in functions))
+            for name in CASES:
+                if re.search(arguments.only, name):
+                    paths = write(folder, name, size, tile, arguments.copies)
+                    measure_case(functions, name, paths, size, arguments)
 
 
 if __name__ == "__main__":
