@@ -38,6 +38,14 @@ static const regime deflate_regimes[] = {
     {0, 256 << 10, HR_K_DEFLATE_p24, HR_K_DEFLATE_w16s},
 };
 
+/* Its runs are of one byte: teams for which that is one part, however long. */
+static const regime packbits_regimes[] = {
+    {UINT32_MAX, 0, HR_K_LZ_w1s, HR_K_LZ_w1s},
+    {8, 32 << 10, HR_K_LZ_w4s, HR_K_LZ_w4s},
+    {2, 64 << 10, HR_K_LZ_p4s, HR_K_LZ_p4s},
+    {0, 256 << 10, HR_K_LZ_p16s, HR_K_LZ_p16s},
+};
+
 static const regime lzw_regimes[] = {
     {8, 0, HR_K_LZW_w4, HR_K_LZW_w4},
     {2, 64 << 10, HR_K_LZW_w8, HR_K_LZW_w8},
@@ -123,12 +131,10 @@ uint32_t hr__lzw_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_sh
                   tasks, ntasks, is_shuffled, machine);
 }
 
-/* Its runs are of one byte: teams for which that is one part, however long. */
 uint32_t hr__packbits_choose_team(const hr_k_task *tasks, uint32_t ntasks,
                                   bool is_shuffled, const hr__lz_machine *machine) {
-    (void)is_shuffled;
-    return choose(regimes, sizeof regimes / sizeof *regimes, HR__KERNEL_LZ4, tasks,
-                  ntasks, true, machine);
+    return choose(packbits_regimes, sizeof packbits_regimes / sizeof *packbits_regimes,
+                  HR__KERNEL_PACKBITS, tasks, ntasks, is_shuffled, machine);
 }
 
 /* Streams that did not compress are mere copies. */

@@ -52,13 +52,19 @@ static void lzw_has_teams_of_its_own(void **state) {
                      HR_K_LZW_w8);
 }
 
-/* Of two teams of one size the one whose runs of a byte are one part. */
 static void packbits_takes_the_teams_for_runs(void **state) {
     (void)state;
-    for (uint32_t ntasks = 1; ntasks < 100000; ntasks *= 10) {
-        assert_int_equal(
-            choose_by(hr__packbits_choose_team, ntasks, 1 << 20, false, &big),
-            choose_by(hr__lz_choose_team, ntasks, 1 << 20, true, &big));
+    static const struct {
+        uint32_t ntasks, nbytes, team;
+    } cases[] = {{100000, 8 << 10, HR_K_LZ_w1s}, {8192, 64 << 10, HR_K_LZ_w4s},
+                 {2048, 256 << 10, HR_K_LZ_w4s}, {512, 1 << 20, HR_K_LZ_p4s},
+                 {128, 4 << 20, HR_K_LZ_p16s},   {1, 8 << 10, HR_K_LZ_w1s}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int is_shuffled = 0; is_shuffled < 2; is_shuffled++) {
+            assert_int_equal(choose_by(hr__packbits_choose_team, cases[i].ntasks,
+                                       cases[i].nbytes, is_shuffled, &big),
+                             cases[i].team);
+        }
     }
 }
 
