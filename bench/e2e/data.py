@@ -1,9 +1,9 @@
-"""Write a field as Zarr v3 arrays for the end-to-end bench. SPDX-License-Identifier: Apache-2.0
+"""Write fields as Zarr v3 arrays for the end-to-end bench. SPDX-License-Identifier: Apache-2.0
 
-usage: data.py FIELD.npy DIRECTORY CODECS LAYOUTS     (comma-separated)
+usage: data.py FIELDS DIRECTORY NAME…
 
-FIELD is one that make_data.py wrote: (t, 1024, 1024). Each array is called
-field-codec-layout.zarr: chunks of 1 MiB or 4 MiB, or shards of 64 inner chunks of 256 KiB.
+FIELDS has the fields that make_data.py wrote, (t, 1024, 1024) each. A NAME is FIELD-CODEC-LAYOUT:
+chunks of 1 MiB or 4 MiB, or shards of 64 inner chunks of 256 KiB or 1 MiB.
 """
 
 import pathlib
@@ -14,13 +14,20 @@ import zarr
 from zarr.codecs import BloscCodec, GzipCodec, ZstdCodec
 
 N = 1024
-LAYOUTS = {"1m": (1 << 20, 1), "4m": (1 << 22, 1), "shards": (1 << 18, 64)}
+LAYOUTS = {"1m": (1 << 20, 1), "4m": (1 << 22, 1), "shards": (1 << 18, 64),
+           "shards1m": (1 << 20, 64)}
+
+
+def blosc(cname, clevel, shuffle):
+    return lambda itemsize: BloscCodec(cname=cname, clevel=clevel, shuffle=shuffle,
+                                       typesize=itemsize)
+
+
 CODECS = {"raw": lambda itemsize: None,
           "zstd": lambda itemsize: ZstdCodec(level=3),
-          "blosc-lz4": lambda itemsize: BloscCodec(cname="lz4", clevel=5, shuffle="shuffle",
-                                                   typesize=itemsize),
-          "blosc-zstd": lambda itemsize: BloscCodec(cname="zstd", clevel=3, shuffle="bitshuffle",
-                                                    typesize=itemsize),
+          "blosc-lz4": blosc("lz4", 5, "shuffle"),
+          "blosc-zstd": blosc("zstd", 3, "bitshuffle"),
+          "blosc-zstd-shuffle": blosc("zstd", 3, "shuffle"),
           "gzip": lambda itemsize: GzipCodec(level=5)}
 
 
@@ -37,21 +44,20 @@ def write(field, path, codec, layout):
                               chunks=shape_of(nbytes, itemsize),
                               shards=None if ninner == 1 else shape_of(nbytes * ninner, itemsize),
                               compressors=CODECS[codec](itemsize), overwrite=True)
-    step = 16
+    step = 32  # whole shards
     for t in range(0, len(field), step):
         array[t:t + step] = field[t:t + step]
 
 
-def main(path, folder, codecs, layouts):
-    path, folder = pathlib.Path(path), pathlib.Path(folder)
-    field = np.load(path, mmap_mode="r")
-    for codec in codecs.split(","):
-        for layout in layouts.split(","):
-            target = folder / f"{path.stem}-{codec}-{layout}.zarr"
-            done = target / "written"
-            if not done.exists():
-                write(field, target, codec, layout)
-                done.touch()
+def main(fields, folder, *names):
+    for name in names:
+        field, rest = name.split("-", 1)
+        codec, layout = rest.rsplit("-", 1)
+        target = pathlib.Path(folder) / f"{name}.zarr"
+        done = target / "written"
+        if not done.exists():
+            write(np.load(f"{fields}/{field}.npy", mmap_mode="r"), target, codec, layout)
+            done.touch()
 
 
 if __name__ == "__main__":

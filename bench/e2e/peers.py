@@ -2,7 +2,8 @@
 
 A reader opens an array for a device ("cpu" or "cuda:N"). `whole()` reads all of it, `crops(boxes)`
 boxes of one shape into one array; both give it where the device is, ready to use. Readers that
-know the host only are those of bench/host, with a copy behind.
+know the host only are those of bench/host, with a copy behind; those that know GPUs only are in
+gpu_peers.py. What gives another type than the array's names it as `dtype`.
 """
 
 import concurrent.futures
@@ -14,12 +15,15 @@ import sys
 import tempfile
 
 import numpy as np
+from gpu_peers import Czarr, Damacy, Kvikio, ZarrGPU, module_of
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "host"))
 import readers as host
 
 
 class Headrace:
+    cast = None
+
     def __init__(self, path, device):
         import headrace
 
@@ -34,12 +38,19 @@ class Headrace:
         return result
 
     def whole(self):
-        return self.finish(self.array.read(np.s_[...], device=self.device))
+        return self.finish(self.array.read(np.s_[...], device=self.device, dtype=self.cast))
 
     def crops(self, boxes):
         shape = (len(boxes), *(s.stop - s.start for s in boxes[0]))
-        out = module_of(self.device).empty(shape, self.array.dtype)
-        return self.finish(self.headrace.read_batch([(self.array, box) for box in boxes], out=out))
+        out = module_of(self.device).empty(shape, self.cast or self.array.dtype)
+        return self.finish(self.headrace.read_batch([(self.array, box) for box in boxes], out=out,
+                                                    dtype=self.cast))
+
+
+class HeadraceF32(Headrace):
+    """What damacy gives."""
+
+    cast = dtype = np.float32
 
 
 class OnHost:
@@ -73,34 +84,6 @@ class Tensorstore(OnHost):
         return self.module.asarray(np.stack([read.result() for read in reads]))
 
 
-class ZarrGPU:
-    """zarr-python with GPU buffers."""
-
-    def __init__(self, path, device, store=None):
-        if device == "cpu":
-            raise ImportError("for GPUs only")
-        import zarr
-
-        self.module = module_of(device)
-        zarr.config.enable_gpu()
-        self.version = host.version("zarr")
-        self.array = zarr.open_array(path if store is None else store, mode="r")
-
-    def whole(self):
-        return self.array[:]
-
-    def crops(self, boxes):
-        return self.module.stack([self.array[box] for box in boxes])
-
-
-class Kvikio(ZarrGPU):
-    def __init__(self, path, device):
-        import kvikio.zarr
-
-        super().__init__(path, device, kvikio.zarr.GDSStore(path, read_only=True))
-        self.version = kvikio.__version__
-
-
 class HeadraceNvcomp:
     """headrace's command with nvCOMP for the codecs that it has: whole arrays only. The command
     tells its own time, without its start and the making of its context."""
@@ -125,17 +108,8 @@ class HeadraceNvcomp:
             return self.module.asarray(np.load(f"{folder}/whole.npy"))
 
 
-def module_of(device):
-    """NumPy or CuPy, which holds what is on the device."""
-    if device == "cpu":
-        return np
-    import cupy
-
-    cupy.cuda.Device(int(device.partition(":")[2] or 0)).use()
-    return cupy
-
-
-READERS = {"headrace": Headrace, "headrace-nvcomp": HeadraceNvcomp,
+READERS = {"headrace": Headrace, "headrace-f32": HeadraceF32, "headrace-nvcomp": HeadraceNvcomp,
+           "damacy": Damacy, "czarr": Czarr,
            "zarrs": lambda path, device: OnHost(host.Zarrs, path, device),
            "tensorstore": lambda path, device: Tensorstore(host.Tensorstore, path, device),
            "zarr-python": lambda path, device: OnHost(host.Zarr, path, device),

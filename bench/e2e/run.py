@@ -3,17 +3,20 @@ one run. SPDX-License-Identifier: Apache-2.0
 
 usage: PYTHONPATH=build/python run.py --make-data ../shared/bench/make_data.py [--device cuda:0]
            [--mib 1024] [--dir build/e2e] [--fields era,cells,label] [--codecs raw,zstd,…]
-           [--layouts 1m,4m,shards] [--readers headrace,…] [--crops 10000] [--repeat 5]
+           [--layouts 1m,4m,shards] [--arrays cells-zstd-4m,…] [--readers headrace,…]
+           [--crops 10000] [--repeat 5]
 
-Writes the fields as Zarr v3 once (data.py says how), then measures every reader of every array in
-a fresh process, the files in the page cache; each first compares what it reads with the field.
-Prints GB/s (10^9) of output, medians, and the stages of headrace's reads. Crops are of 64 KiB, at
-random places, in one batch or by one thread per core; peers read a tenth as many. A reader that
-is not installed is left out. For headrace with nvCOMP: NVCOMP=…/libnvcomp.so.6 and
-HEADRACE_BIN=…/headrace.
+Writes the fields as Zarr v3 once (data.py says how), then measures every reader in a process of
+its own on all the arrays, the files in the page cache; each first compares what it reads with the
+field. Prints GB/s (10^9) of the array's elements, medians, and the stages of headrace's reads.
+Crops are of 64 KiB, at random places, in one batch or by one thread per core; peers read a tenth
+as many. A reader that is not installed is left out; headrace-f32 and damacy give float32, whatever
+the array has. For headrace with nvCOMP: NVCOMP=…/libnvcomp.so.6 and HEADRACE_BIN=…/headrace.
+damacy is built from its repository (docs/benchmarks.md says how).
 """
 
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -22,23 +25,37 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-READERS = ("headrace", "headrace-nvcomp", "zarrs", "tensorstore", "zarr-python", "zarr-gpu", "kvikio")
+READERS = ("headrace", "headrace-nvcomp", "damacy", "czarr", "zarrs", "tensorstore", "zarr-python",
+           "zarr-gpu", "kvikio")
 PEER_SHARE = 10
 
 
+def start(script, *arguments):
+    """In Python, with as many of the driver's queues as headrace's command takes."""
+    return subprocess.Popen([sys.executable, "-W", "ignore", str(script), *map(str, arguments)],
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                            env={"CUDA_DEVICE_MAX_CONNECTIONS": "32", **os.environ})
+
+
 def call(script, *arguments):
-    return subprocess.run([sys.executable, "-W", "ignore", str(script), *map(str, arguments)],
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
-                          check=True).stdout
+    with start(script, *arguments) as process:
+        process.communicate()
+    if process.returncode != 0:
+        raise SystemExit(f"{script} failed ({process.returncode})")
 
 
-def measure(reader, path, field, o):
-    ncrops = o.crops if reader == "headrace" else o.crops // PEER_SHARE
-    try:
-        text = call(HERE / "measure.py", reader, path, field, o.device, o.repeat, ncrops)
-        return json.loads(text.splitlines()[-1])
-    except subprocess.CalledProcessError as error:  # which said why on stderr
-        return {"absent": f"{path.name}: failed ({error.returncode})"}
+def measure(reader, names, o):
+    """The reader's answer for each array; says so as they come."""
+    ncrops = o.crops if reader.startswith("headrace") else o.crops // PEER_SHARE
+    arrays = [path for name in names
+              for path in (o.dir / f"{name}.zarr", field_of(name, o))]
+    answers = {}
+    with start(HERE / "measure.py", reader, o.device, o.repeat, ncrops, *arrays) as process:
+        for name, line in zip(names, process.stdout):
+            answers[name] = json.loads(line)
+            print(f"{reader}, {name}: {line[:160].strip()}", file=sys.stderr, flush=True)
+    ended = {"failed": f"the process ended ({process.returncode})"}
+    return {name: answers.get(name, ended) for name in names}
 
 
 def cell(answer, case):
@@ -54,16 +71,20 @@ def ratio(answers, case):
     return f"{rates['headrace'] / max(peers):.2f}×" if peers and "headrace" in rates else "–"
 
 
-def arrays(o):
-    """(path, field), written where they are not there yet."""
-    fields = o.dir / "fields"
-    if not (fields / "era.npy").exists():
-        call(o.make_data, fields, o.mib)
-    for field in o.fields.split(","):
-        call(HERE / "data.py", fields / f"{field}.npy", o.dir, o.codecs, o.layouts)
-        for codec in o.codecs.split(","):
-            for layout in o.layouts.split(","):
-                yield o.dir / f"{field}-{codec}-{layout}.zarr", fields / f"{field}.npy"
+def field_of(name, o):
+    return o.dir / "fields" / f"{name.partition('-')[0]}.npy"
+
+
+def prepare(o):
+    """Writes what is not there yet; the names of the arrays."""
+    names = o.arrays.split(",") if o.arrays else \
+        [f"{field}-{codec}-{layout}" for field in o.fields.split(",")
+         for codec in o.codecs.split(",") for layout in o.layouts.split(",")]
+    if not all(field_of(name, o).exists() for name in names):
+        call(o.make_data, o.dir / "fields", o.mib)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda name: call(HERE / "data.py", o.dir / "fields", o.dir, name), names))
+    return names
 
 
 def options():
@@ -75,6 +96,7 @@ def options():
     p.add_argument("--fields", default="era,cells,label")
     p.add_argument("--codecs", default="raw,zstd,blosc-lz4,blosc-zstd,gzip")
     p.add_argument("--layouts", default="1m,4m,shards")
+    p.add_argument("--arrays", help="FIELD-CODEC-LAYOUT,…: these, not all combinations")
     p.add_argument("--readers", default=",".join(READERS))
     p.add_argument("--crops", type=int, default=10000)
     p.add_argument("--repeat", type=int, default=5)
@@ -84,29 +106,42 @@ def options():
     return o
 
 
+def table(arrays, answers):
+    readers = [reader for reader in answers if any("version" in a for a in answers[reader].values())]
+    print("| array | " + " | ".join(readers) + " | headrace ÷ best peer |")
+    print("|---" * (len(readers) + 2) + "|")
+    for name in arrays:
+        for case in ("whole", "crops"):
+            of = {reader: answers[reader][name] for reader in readers}
+            if any(case in answer for answer in of.values()):
+                print(f"| {name}, {case} | " + " | ".join(cell(of[r], case) for r in readers)
+                      + f" | {ratio(of, case)} |")
+
+
+def details(arrays, answers):
+    """Versions; who is left out, and why; where headrace's time went."""
+    versions = {reader: answer["version"] for reader, of in answers.items()
+                for answer in of.values() if "version" in answer}
+    print("\n" + ", ".join(f"{reader} {version}" for reader, version in versions.items()) + "\n")
+    for reader, of in answers.items():
+        for why in dict.fromkeys(answer["absent"] for answer in of.values() if "absent" in answer):
+            print(f"left out: {reader}: {why}")
+        for name in arrays:
+            if "failed" in of[name]:
+                print(f"{reader} does not read {name}: {of[name]['failed']}")
+            for case in ("whole", "crops"):
+                if of[name].get(case, {}).get("stages"):
+                    print(f"{reader}, {name}, {case}: {of[name][case]['stages']['text']}")
+
+
 def main():
     o = options()
-    names, versions, absent, profiles = o.readers.split(","), {}, {}, []
-    print(f"{o.device}, {len(os.sched_getaffinity(0))} cores, {o.mib} MiB a field, GB/s of output, "
-          f"medians of {o.repeat}, Python {platform.python_version()}\n")
-    print("| array | " + " | ".join(names) + " | headrace ÷ best peer |")
-    print("|---" * (len(names) + 2) + "|")
-    for path, field in arrays(o):
-        answers = {name: measure(name, path, field, o) for name in names if name not in absent}
-        for name, answer in answers.items():
-            versions.setdefault(name, answer.get("version"))
-            if "absent" in answer and "failed" not in answer["absent"]:
-                absent[name] = answer["absent"]
-        for case in ("whole", "crops"):
-            print(f"| {path.stem}, {case} | "
-                  + " | ".join(cell(answers.get(name, {}), case) for name in names)
-                  + f" | {ratio(answers, case)} |", flush=True)
-            stages = answers.get("headrace", {}).get(case, {}).get("stages")
-            if stages is not None:
-                profiles.append(f"{path.stem}, {case}: {stages['text']}")
-    print("\n" + ", ".join(f"{n} {v}" for n, v in versions.items() if v) + "\n")
-    print("".join(f"left out: {n}: {why}\n" for n, why in absent.items()))
-    print("\n".join(profiles))
+    arrays = prepare(o)
+    answers = {reader: measure(reader, arrays, o) for reader in o.readers.split(",")}
+    print(f"{o.device}, {len(os.sched_getaffinity(0))} cores, {o.mib} MiB a field, GB/s of the "
+          f"array, medians of {o.repeat}, Python {platform.python_version()}\n")
+    table(arrays, answers)
+    details(arrays, answers)
 
 
 if __name__ == "__main__":
