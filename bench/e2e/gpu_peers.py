@@ -108,5 +108,5 @@ class Damacy:
 
     def whole(self):
         planes, (n, *plane) = self.array.chunks[0], self.array.shape
-        return self.crops([(slice(t, t + planes), *map(slice, plane))
+        return self.crops([(slice(t, t + planes), *(slice(0, m) for m in plane))
                            for t in range(0, n, planes)])
