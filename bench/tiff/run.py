@@ -1,4 +1,5 @@
-"""TIFF files to host or GPU memory, beside tifffile and GDAL, in one run.
+"""TIFF files to host or GPU memory, beside nvTIFF, tifffile and GDAL, in one run.
+SPDX-License-Identifier: Apache-2.0
 
 usage: run.py [--sizes 8192] [--tiles 512] [--repeat 5] [--device cpu|cuda:0]
               [--dir build/bench-tiff] [--only REGEX] [--readers REGEX] [--copies 1] [--stages]
@@ -11,7 +12,6 @@ far as it is installed or NVTIFF names its library, opens a file itself, or gets
 memory (see nvtiff.py). --copies N reads N copies of each file: in one batch, with nvTIFF eight at
 once, with others one after the other. Prints medians in GB/s of pixels, and with --stages where
 the time of headrace's last read went.
-SPDX-License-Identifier: Apache-2.0
 """
 
 import argparse
