@@ -4,76 +4,15 @@
 #include <inttypes.h>
 
 #include "core/checked.h"
+#include "exec/ring_memory.h"
 
 #define TABLES_ALIGNMENT 256
 
-/* --- memory of a slot --- */
-
-static void twin_free(hr__ring *ring, hr__stream stream, hr__twin *t) {
-    hr__device_free(ring->device, t->device, t->device_nbytes, stream);
-    hr__device_free_pinned(ring->device, t->pinned, t->pinned_nbytes);
-    ring->pinned_used -= t->pinned_nbytes;
-    ring->device_used -= t->device_nbytes;
-    *t = (hr__twin){0};
-}
-
-static hr_status twin_allocate(hr__ring *ring, hr__stream stream, hr__twin *t,
-                               hr__need need, hr_error *err) {
-    void *pinned = NULL;
-    uint64_t device_nbytes = need.payload + need.scratch;
-    HR__TRY(hr__device_alloc_pinned(ring->device, need.payload, &pinned, err));
-    t->pinned = pinned;
-    t->pinned_nbytes = need.payload;
-    ring->pinned_used += need.payload;
-    hr_status status =
-        hr__device_alloc(ring->device, device_nbytes, stream, &t->device, err);
-    if (status != HR_OK) {
-        twin_free(ring, stream, t);
-        return status;
-    }
-    t->device_nbytes = device_nbytes;
-    ring->device_used += device_nbytes;
-    return HR_OK;
-}
-
-static void slot_release(hr__ring *ring, hr__ring_slot *s) {
-    hr__device *d = ring->device;
-    twin_free(ring, s->stream, &s->payload);
-    twin_free(ring, s->stream, &s->tables);
-    d->ops->event_destroy(d, s->event);
-    for (int i = 0; i < HR__SLOT_MARKS; i++) {
-        d->ops->event_destroy(d, s->marks[i]);
-    }
-    if (s->stream != NULL) {
-        d->ops->stream_destroy(d, s->stream);
-    }
-    for (int i = 0; i < HR__SLOT_VECS; i++) {
-        hr__vec_free(&ring->allocator, &s->vecs[i]);
-    }
-    *s = (hr__ring_slot){0};
-}
-
-static hr_status slot_allocate(hr__ring *ring, hr__ring_slot *s, hr__need need,
-                               hr_error *err) {
-    hr__device *d = ring->device;
-    HR__TRY(d->ops->stream_create(d, &s->stream, err));
-    hr_status status = d->ops->event_create(d, &s->event, err);
-    for (int i = 0; i < HR__SLOT_MARKS && status == HR_OK; i++) {
-        status = d->ops->event_create(d, &s->marks[i], err);
-    }
-    if (status == HR_OK) {
-        status = twin_allocate(ring, s->stream, &s->payload, need, err);
-    }
-    if (status != HR_OK) {
-        slot_release(ring, s);
-    }
-    return status;
-}
-
 /* --- choosing one --- */
 
+/* Or about to be. */
 static bool is_allocated(const hr__ring_slot *s) {
-    return s->payload.pinned != NULL;
+    return s->payload.pinned_nbytes > 0;
 }
 
 static bool is_enough(const hr__ring_slot *s, hr__need need) {
@@ -108,7 +47,7 @@ static bool release_idle(hr__ring *ring) {
     for (uint32_t i = 0; i < ring->max_slots; i++) {
         hr__ring_slot *s = &ring->slots[i];
         if (is_allocated(s) && s->state == HR__SLOT_IDLE) {
-            slot_release(ring, s);
+            hr__ring_slot_release(ring, s);
             return true;
         }
     }
@@ -190,7 +129,7 @@ static void make_budget(hr__ring *ring, hr__need need) {
 
 hr_status hr__ring_grow_tables(hr__ring *ring, hr__ring_slot *slot, hr__need need,
                                hr_error *err) {
-    hr__twin *t = &slot->tables;
+    const hr__twin *t = &slot->tables;
     if (need.payload <= t->pinned_nbytes &&
         need.scratch <= t->device_nbytes - t->pinned_nbytes) {
         return HR_OK;
@@ -200,19 +139,18 @@ hr_status hr__ring_grow_tables(hr__ring *ring, hr__ring_slot *slot, hr__need nee
     hr_status status = HR_ERR_MEMORY;
     need.payload = aligned(need.payload);
     pthread_mutex_lock(&ring->lock);
-    twin_free(ring, slot->stream, t);
+    hr__ring_tables_release(ring, slot);
     if (fits_budget(ring, ample)) {
-        status = twin_allocate(ring, slot->stream, t, ample, &own);
+        status = hr__ring_tables_allocate(ring, slot, ample, &own);
     }
     if (status == HR_ERR_MEMORY) { /* then no more than it must be */
         make_budget(ring, need);
-        status = twin_allocate(ring, slot->stream, t, need, &own);
+        status = hr__ring_tables_allocate(ring, slot, need, &own);
     }
     if (status == HR_ERR_MEMORY) {
         release_all_idle(ring);
-        status = twin_allocate(ring, slot->stream, t, need, &own);
+        status = hr__ring_tables_allocate(ring, slot, need, &own);
     }
-    pthread_cond_broadcast(&ring->changed);
     pthread_mutex_unlock(&ring->lock);
     if (status != HR_OK) {
         hr__error_copy(err, &own);
@@ -276,18 +214,25 @@ static hr_status add_slot(hr__ring *ring, hr__need size, hr__need need,
     if (unused == NULL) {
         return HR_OK;
     }
-    hr_status status = slot_allocate(ring, unused, size, &own);
+    hr_status status = hr__ring_slot_allocate(ring, unused, size, &own);
     if (status == HR_ERR_MEMORY) {
         release_all_idle(ring);
-        status = slot_allocate(ring, unused, need, &own);
+        unused = make_room(ring, need);
+        if (unused == NULL) {
+            return HR_OK;
+        }
+        status = hr__ring_slot_allocate(ring, unused, need, &own);
     }
     if (status == HR_OK) {
         *out = unused;
-    } else if (status == HR_ERR_MEMORY && has_enough(ring, need)) {
         return HR_OK;
-    } else {
-        hr__error_copy(err, &own);
     }
+    if (status == HR_ERR_MEMORY && has_enough(ring, need)) {
+        *out = find_idle(ring, need); /* it may have come back meanwhile */
+        return HR_OK;
+    }
+    pthread_cond_broadcast(&ring->changed); /* others may have waited for the budget */
+    hr__error_copy(err, &own);
     return status;
 }
 

@@ -1,8 +1,10 @@
 /* The staging ring: who waits, who starves. SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -122,11 +124,171 @@ static void a_stream_goes_on_behind_slots_on_their_way(void **state) {
     close_world(&w);
 }
 
+/* Memory by hooks that look at what the ring does meanwhile. */
+typedef struct hooks {
+    hr__ring *ring;
+    atomic_size_t live[2], most[2]; /* of the device, pinned */
+    atomic_int ncalls, nlocked, nrefused;
+    int refuse_each; /* every so manieth call; 0: none */
+} hooks;
+
+static void look(hooks *h) {
+    atomic_fetch_add(&h->ncalls, 1);
+    if (h->refuse_each == 0) { /* one thread only: nobody else has the lock */
+        int rc = pthread_mutex_trylock(&h->ring->lock);
+        atomic_fetch_add(&h->nlocked, rc != 0);
+        if (rc == 0) {
+            pthread_mutex_unlock(&h->ring->lock);
+        }
+    }
+}
+
+static void *take(hooks *h, int kind, size_t nbytes) {
+    look(h);
+    if (h->refuse_each > 0 && atomic_load(&h->ncalls) % h->refuse_each == 0) {
+        atomic_fetch_add(&h->nrefused, 1);
+        return NULL;
+    }
+    const size_t live = atomic_fetch_add(&h->live[kind], nbytes) + nbytes;
+    size_t most = atomic_load(&h->most[kind]);
+    while (live > most && !atomic_compare_exchange_weak(&h->most[kind], &most, live)) {
+    }
+    return aligned_alloc(256, (nbytes + 255) / 256 * 256);
+}
+
+static void give(hooks *h, int kind, void *ptr, size_t nbytes) {
+    look(h);
+    atomic_fetch_sub(&h->live[kind], nbytes);
+    free(ptr);
+}
+
+static void *hook_alloc(void *user, hr_device device, size_t nbytes, void *stream) {
+    (void)device;
+    (void)stream;
+    return take(user, 0, nbytes);
+}
+
+static void hook_free(void *user, hr_device device, void *ptr, size_t nbytes,
+                      void *stream) {
+    (void)device;
+    (void)stream;
+    give(user, 0, ptr, nbytes);
+}
+
+static void *hook_alloc_pinned(void *user, hr_device device, size_t nbytes) {
+    (void)device;
+    return take(user, 1, nbytes);
+}
+
+static void hook_free_pinned(void *user, hr_device device, void *ptr, size_t nbytes) {
+    (void)device;
+    give(user, 1, ptr, nbytes);
+}
+
+/* A ring of up to four slots of memory by hooks. */
+static void open_hooked(world *w, hooks *h, hr_device_allocator *functions) {
+    const hr_device simt = {.type = HR_DEVICE_SIMT};
+    *functions = (hr_device_allocator){.struct_size = sizeof *functions,
+                                       .user = h,
+                                       .alloc = hook_alloc,
+                                       .free = hook_free,
+                                       .alloc_pinned = hook_alloc_pinned,
+                                       .free_pinned = hook_free_pinned};
+    hr__ring_set_init(&w->set, &hr__malloc_allocator, 256 * KIB, 1024 * KIB, 4);
+    w->set.hooks = functions;
+    assert_int_equal(hr__ring_set_get(&w->set, simt, &w->ring, NULL), HR_OK);
+    h->ring = w->ring;
+}
+
+static void hooks_are_called_without_the_lock(void **state) {
+    (void)state;
+    world w;
+    hooks h = {0};
+    hr_device_allocator functions;
+    open_hooked(&w, &h, &functions);
+    hr__device *d = w.ring->device;
+    void *saved = NULL;
+    assert_int_equal(d->ops->enter(d, &saved, NULL), HR_OK);
+    for (uint64_t i = 1; i <= 4; i++) { /* each needs the room of those before */
+        const hr__need need = {.payload = 64 * i * KIB, .scratch = 128 * i * KIB};
+        const hr__need tables = {.payload = 2 * KIB * i, .scratch = KIB};
+        hr__ring_slot *slot = NULL;
+        assert_int_equal(hr__ring_acquire(w.ring, need, true, &slot, NULL), HR_OK);
+        assert_int_equal(hr__ring_grow_tables(w.ring, slot, tables, NULL), HR_OK);
+        hr__ring_give_back(w.ring, slot);
+        hr__ring_drain(w.ring);
+    }
+    hr__ring_trim(w.ring);
+    d->ops->leave(d, saved);
+    assert_true(atomic_load(&h.ncalls) > 16);
+    assert_int_equal(atomic_load(&h.nlocked), 0);
+    assert_int_equal(w.ring->pinned_used, 0);
+    assert_int_equal(w.ring->device_used, 0);
+    close_world(&w);
+    assert_int_equal(atomic_load(&h.live[0]), 0);
+    assert_int_equal(atomic_load(&h.live[1]), 0);
+}
+
+/* Slots of all sizes, one at a time. */
+static void *come_and_go(void *user) {
+    hr__ring *ring = user;
+    hr__device *d = ring->device;
+    void *saved = NULL;
+    uint64_t random = (uint64_t)(uintptr_t)&saved;
+    uintptr_t ndone = 0;
+    assert_int_equal(d->ops->enter(d, &saved, NULL), HR_OK);
+    for (int i = 0; i < 300; i++) {
+        random = random * 6364136223846793005U + 1442695040888963407U;
+        const uint64_t size = 1 + (random >> 33) % 100;
+        const hr__need need = {.payload = size * KIB, .scratch = size * 2 * KIB};
+        hr__ring_slot *slot = NULL;
+        hr_status status = hr__ring_acquire(ring, need, true, &slot, NULL);
+        if (status == HR_OK) {
+            memset(slot->payload.pinned, 1, need.payload);
+            hr__ring_give_back(ring, slot);
+            ndone++;
+        } else {
+            assert_int_equal(status, HR_ERR_MEMORY);
+        }
+    }
+    d->ops->leave(d, saved);
+    return (void *)ndone;
+}
+
+static void threads_share_the_budget_also_where_memory_is_refused(void **state) {
+    (void)state;
+    enum { NTHREADS = 4 };
+    for (int refuse_each = 0; refuse_each <= 3; refuse_each += 3) {
+        world w;
+        hooks h = {0};
+        hr_device_allocator functions;
+        open_hooked(&w, &h, &functions);
+        h.refuse_each = refuse_each == 0 ? 1 << 30 : refuse_each;
+        pthread_t threads[NTHREADS];
+        void *ndone[NTHREADS];
+        for (int i = 0; i < NTHREADS; i++) {
+            assert_int_equal(pthread_create(&threads[i], NULL, come_and_go, w.ring), 0);
+        }
+        for (int i = 0; i < NTHREADS; i++) {
+            assert_int_equal(pthread_join(threads[i], &ndone[i]), 0);
+            assert_true(refuse_each > 0 || (uintptr_t)ndone[i] == 300);
+        }
+        assert_int_equal(atomic_load(&h.nrefused) > 0, refuse_each > 0);
+        assert_in_range(atomic_load(&h.most[0]), 1, 1024 * KIB);
+        assert_in_range(atomic_load(&h.most[1]), 1, 256 * KIB);
+        close_world(&w);
+        assert_int_equal(atomic_load(&h.live[0]), 0);
+        assert_int_equal(atomic_load(&h.live[1]), 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(starves_where_somebody_waits_for_a_holder),
         cmocka_unit_test(a_slot_on_its_way_is_no_starving),
         cmocka_unit_test(a_stream_goes_on_behind_slots_on_their_way),
+        cmocka_unit_test(hooks_are_called_without_the_lock),
+        cmocka_unit_test(threads_share_the_budget_also_where_memory_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
