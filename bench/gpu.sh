@@ -69,6 +69,8 @@ fi
 # Whole reads, files in the page cache, into GPU and into host memory.
 if python3 -c 'import zarr, numcodecs' 2>/dev/null; then
     LINES_OF_LOG=2 step arrays python3 "$here/device_arrays.py" "$out/arrays" 2048
+    LINES_OF_LOG=2 step arrays_inflated python3 "$here/device_arrays.py" "$out/arrays" 512 \
+        gzip blosc-zstd
     for array in "$out"/arrays/*.zarr; do
         for device in cuda:0 cpu; do
             LINES_OF_LOG=16 step "read_$(basename "$array" .zarr)_${device%:0}" \
@@ -84,6 +86,14 @@ if python3 -c 'import zarr, numcodecs' 2>/dev/null; then
         --device cuda:0 --measure
     # The same chunks, in the GPU's memory already.
     LINES_OF_LOG=20 step kern_chunks "$pack/bin/kern_chunks" cuda "$out/arrays/blosc-lz4.zarr"
+fi
+# What the engine promises: caps, latency, crops, cancel; several devices at once.
+mkdir -p "$out/engine"
+for task in budget latency crops cancel; do
+    step "engine_$task" "$pack/bin/bench_engine" "$task" cuda:0 "$out/engine"
+done
+if [ "$(nvidia-smi --list-gpus | wc -l)" -gt 1 ]; then
+    step engine_two "$pack/bin/bench_engine" two cuda:0 "$out/engine"
 fi
 # Files that are not in the page cache, on whatever disk that is.
 LINES_OF_LOG=90 step cold timeout 120 "$pack/bin/bench_cold" "$out/cold" 512 3

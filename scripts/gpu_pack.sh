@@ -9,7 +9,7 @@ rm -rf "$out"
 mkdir -p "$out/bin" "$out/lib"
 cp "$build/cli/headrace" "$build/tests/test_api_read" "$build/tests/test_api_parts" "$out/bin/"
 find "$build/tests/kern" -maxdepth 1 -type f -executable -exec cp {} "$out/bin/" \;
-cp "$build/bench/soak/soak" "$out/bin/"
+cp "$build/bench/soak/soak" "$build/bench/engine/bench_engine" "$out/bin/"
 find "$build/bench/gpu" "$build/bench/host" -maxdepth 1 -type f -executable -exec cp {} "$out/bin/" \;
 fields=$(dirname "$0")/../../shared/bench/make_data.py
 if [ -f "$fields" ]; then cp "$fields" "$out/"; fi
