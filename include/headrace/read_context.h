@@ -6,7 +6,8 @@
  * these is a use of it:
  *
  *     open of a store      every chunk that the batch needs from this key
- *     read of a store      the chunks in this range of bytes
+ *     read of a store      the chunks in this range of bytes; for the index of a shard or
+ *                          the tables of a file those of its open
  *     decode of a codec    one chunk (also where it is a whole shard that is decoded at
  *                          once)
  *

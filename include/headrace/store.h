@@ -80,7 +80,7 @@ typedef struct hr_custom_store {
     /* Copy nbytes > 0 at offset, within the value as open told it, to dst, and set *nread
      * to how many these were. Any other number than nbytes is an error of the read, and
      * so is HR_ERR_NOT_FOUND: a value that is open is there. `reading` is NULL for
-     * metadata and for the index of a shard or the tables of a file. */
+     * metadata. */
     hr_status (*read)(void *user, void *handle, uint64_t offset, uint64_t nbytes,
                       void *dst, const hr_read_context *reading, uint64_t *nread,
                       hr_error *err);

@@ -35,12 +35,13 @@ const uint64_t *hr__index_pairs(hr__block *index) {
 }
 
 hr_status hr__index_read(hr__object *object, uint64_t offset, uint64_t nbytes,
-                         hr__worker *worker, uint8_t **out, hr_error *err) {
+                         const hr_read_context *reading, hr__worker *worker,
+                         uint8_t **out, hr_error *err) {
     uint8_t *bytes = hr__scratch_reserve(worker->allocator, &worker->read, nbytes);
     if (bytes == NULL) {
         return hr__fail_memory(err, nbytes);
     }
-    hr_status status = hr__object_read(object, offset, nbytes, bytes, err);
+    hr_status status = hr__object_read_index(object, offset, nbytes, reading, bytes, err);
     if (status != HR_OK) {
         hr__error_add_place(err, NULL, NULL, offset);
         return status;
@@ -55,6 +56,7 @@ typedef struct shard_reader {
     hr__object *object;
     hr__extent shard;
     bool skip_checksums;
+    const hr_read_context *reading;
     hr__worker *worker;
     uint64_t *read_nbytes;
 } shard_reader;
@@ -64,8 +66,8 @@ static hr_status read_index(void *user, uint64_t *pairs, hr_error *err) {
     uint64_t encoded = r->level->index.encoded.nbytes;
     uint64_t at = r->level->index_at_start ? 0 : r->shard.nbytes - encoded;
     uint8_t *raw;
-    HR__TRY(
-        hr__index_read(r->object, r->shard.offset + at, encoded, r->worker, &raw, err));
+    HR__TRY(hr__index_read(r->object, r->shard.offset + at, encoded, r->reading,
+                           r->worker, &raw, err));
     hr__decode d = {.worker = r->worker,
                     .skip_checksums = r->skip_checksums,
                     .src = raw,
@@ -84,8 +86,9 @@ static hr_status read_index(void *user, uint64_t *pairs, hr_error *err) {
 
 hr_status hr__index_load(hr__cache *cache, const hr__cache_key *key,
                          const hr__level *level, hr__object *object, hr__extent shard,
-                         bool skip_checksums, hr__worker *worker, hr__block **out,
-                         uint64_t *read_nbytes, hr_error *err) {
+                         bool skip_checksums, const hr_read_context *reading,
+                         hr__worker *worker, hr__block **out, uint64_t *read_nbytes,
+                         hr_error *err) {
     uint64_t encoded = level->index.encoded.nbytes;
     if (shard.nbytes < encoded) { /* before anything is allocated by claim */
         return hr__fail(err, HR_ERR_DATA,
@@ -96,6 +99,7 @@ hr_status hr__index_load(hr__cache *cache, const hr__cache_key *key,
                       .object = object,
                       .shard = shard,
                       .skip_checksums = skip_checksums,
+                      .reading = reading,
                       .worker = worker,
                       .read_nbytes = read_nbytes};
     const hr__index_fill fill = {.user = &r, .fill = read_index};

@@ -32,15 +32,17 @@ hr_status hr__index_get(hr__cache *cache, const hr__cache_key *key, uint64_t n,
 const uint64_t *hr__index_pairs(hr__block *index);
 /* The bytes of one, in memory of the worker's (`read`). Errors name the offset. */
 hr_status hr__index_read(hr__object *object, uint64_t offset, uint64_t nbytes,
-                         hr__worker *worker, uint8_t **out, hr_error *err);
+                         const hr_read_context *reading, hr__worker *worker,
+                         uint8_t **out, hr_error *err);
 
 /* Index of the shard that lies at `shard` in the object: from the cache or the store.
  * Release *out with hr__cache_release. Errors: HR_ERR_DATA naming the shard's size and
  * the index's, HR_ERR_CHECKSUM, those of the store. */
 hr_status hr__index_load(hr__cache *cache, const hr__cache_key *key,
                          const hr__level *level, hr__object *object, hr__extent shard,
-                         bool skip_checksums, hr__worker *worker, hr__block **out,
-                         uint64_t *read_nbytes, hr_error *err);
+                         bool skip_checksums, const hr_read_context *reading,
+                         hr__worker *worker, hr__block **out, uint64_t *read_nbytes,
+                         hr_error *err);
 
 /* Place of inner chunk i, relative to the object. *missing instead where it is absent.
  * HR_ERR_DATA where the entry reaches outside the shard. */

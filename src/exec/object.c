@@ -42,6 +42,7 @@ typedef struct walker {
     hr__worker *worker;
     const hr__array *array;
     hr__object *object;
+    const hr_read_context *reading;
     hr__cache_key key;
     hr__block *index[HR__MAX_LEVELS];
     hr__extent shard[HR__MAX_LEVELS];
@@ -72,8 +73,8 @@ static hr_status step_shard(walker *k, int32_t l, uint64_t i, hr__extent *at,
         key.nbytes = at->nbytes;
         key.level = (uint64_t)l;
         HR__TRY(hr__index_load(cache, &key, &k->array->levels[l], k->object, *at,
-                               k->run->skip_checksums, k->worker, &k->index[l], &nread,
-                               err));
+                               k->run->skip_checksums, k->reading, k->worker,
+                               &k->index[l], &nread, err));
         k->shard[l] = *at;
         atomic_fetch_add(&k->run->read_nbytes, nread);
         atomic_fetch_add(&k->run->nreads, nread > 0);
@@ -95,8 +96,8 @@ static hr_status step_placed(walker *k, int32_t l, const hr__chunk *chunk, uint6
         key.offset = page.offset;
         key.nbytes = page.nbytes;
         key.level = (uint64_t)l;
-        HR__TRY(hr__placement_load(cache, &key, p, place.page, k->object, k->worker,
-                                   &k->index[l], &nread, err));
+        HR__TRY(hr__placement_load(cache, &key, p, place.page, k->object, k->reading,
+                                   k->worker, &k->index[l], &nread, err));
         k->shard[l] = page;
         atomic_fetch_add(&k->run->read_nbytes, nread);
         atomic_fetch_add(&k->run->nreads, nread > 0);
@@ -217,10 +218,12 @@ static void run_levels(hr__run *run, hr__worker *w, const hr__object_plan *plan,
         close_object(run, object);
         return;
     }
+    const hr_read_context reading = {.run = run, .chunks = plan->chunks};
     walker k = {.run = run,
                 .worker = w,
                 .array = plan->array,
                 .object = object,
+                .reading = &reading,
                 .key = index_key(run, plan)};
     uint64_t n = resolve_all(&k, plan, source, key, chunks);
     for (int32_t l = 0; l < HR__MAX_LEVELS; l++) {

@@ -28,6 +28,7 @@ typedef struct reader {
     bool is_big_endian;
     uint64_t first, n;
     hr__object *object;
+    const hr_read_context *reading;
     hr__worker *worker;
     uint64_t *read_nbytes;
 } reader;
@@ -45,7 +46,8 @@ static hr_status read_column(const reader *r, uint64_t at, uint32_t nbytes,
                              uint64_t *column, hr_error *err) {
     uint64_t all = r->n * nbytes;
     uint8_t *raw;
-    HR__TRY(hr__index_read(r->object, at + r->first * nbytes, all, r->worker, &raw, err));
+    HR__TRY(hr__index_read(r->object, at + r->first * nbytes, all, r->reading, r->worker,
+                           &raw, err));
     for (uint64_t i = 0; i < r->n; i++) {
         column[2 * i] = load(raw + i * nbytes, nbytes, r->is_big_endian);
     }
@@ -73,8 +75,8 @@ static hr_status read_page(void *user, uint64_t *pairs, hr_error *err) {
 
 hr_status hr__placement_load(hr__cache *cache, const hr__cache_key *key,
                              const hr__placement *p, uint64_t page, hr__object *object,
-                             hr__worker *worker, hr__block **out, uint64_t *read_nbytes,
-                             hr_error *err) {
+                             const hr_read_context *reading, hr__worker *worker,
+                             hr__block **out, uint64_t *read_nbytes, hr_error *err) {
     uint64_t first = page % npages(p) * HR__PLACEMENT_PAGE;
     uint64_t rest = p->nentries - first;
     reader r = {.tables = &p->tables[page / npages(p)],
@@ -82,6 +84,7 @@ hr_status hr__placement_load(hr__cache *cache, const hr__cache_key *key,
                 .first = first,
                 .n = rest < HR__PLACEMENT_PAGE ? rest : HR__PLACEMENT_PAGE,
                 .object = object,
+                .reading = reading,
                 .worker = worker,
                 .read_nbytes = read_nbytes};
     const hr__index_fill fill = {.user = &r, .fill = read_page};

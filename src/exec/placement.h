@@ -19,8 +19,8 @@ hr__place hr__placement_find(const hr__placement *p, uint64_t chunk);
 /* One page of the tables: from the cache or the object. As hr__index_load. */
 hr_status hr__placement_load(hr__cache *cache, const hr__cache_key *key,
                              const hr__placement *p, uint64_t page, hr__object *object,
-                             hr__worker *worker, hr__block **out, uint64_t *read_nbytes,
-                             hr_error *err);
+                             const hr_read_context *reading, hr__worker *worker,
+                             hr__block **out, uint64_t *read_nbytes, hr_error *err);
 
 /* Where the chunk lies in the object of object_nbytes; *missing instead where its entry
  * is empty. More bytes than an uncompressed chunk has are left aside. HR_ERR_DATA where

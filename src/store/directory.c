@@ -147,16 +147,12 @@ static hr_status fail_short(const file *f, hr_error *err) {
                     (long long)st.st_size, (unsigned long long)f->base.nbytes);
 }
 
-static hr_status directory_read(hr__object *object, uint64_t offset, uint64_t nbytes,
-                                const hr_read_context *reading, void *dst,
-                                hr_error *err) {
-    file *f = (file *)object;
+/* Through the page cache, where indexes shall stay. */
+static hr_status read_buffered(hr__object *object, uint64_t offset, uint64_t nbytes,
+                               const hr_read_context *reading, void *dst, hr_error *err) {
+    (void)reading;
+    const file *f = (file *)object;
     uint64_t done = 0;
-    bool is_direct = f->direct_fd >= 0 && reading != NULL; /* indexes shall stay, too */
-    if (is_direct && !hr__direct_is_cached(f->fd, offset, nbytes)) {
-        done = hr__direct_read(f->direct, f->direct_fd, offset, nbytes, dst);
-        (void)atomic_fetch_add(&object->direct_nbytes, done);
-    }
     while (done < nbytes) {
         size_t want = nbytes - done < READ_MAX_NBYTES ? nbytes - done : READ_MAX_NBYTES;
         ssize_t n = pread(f->fd, (uint8_t *)dst + done, want, (off_t)(offset + done));
@@ -169,6 +165,19 @@ static hr_status directory_read(hr__object *object, uint64_t offset, uint64_t nb
         done += n > 0 ? (uint64_t)n : 0;
     }
     return HR_OK;
+}
+
+static hr_status directory_read(hr__object *object, uint64_t offset, uint64_t nbytes,
+                                const hr_read_context *reading, void *dst,
+                                hr_error *err) {
+    const file *f = (file *)object;
+    uint64_t done = 0;
+    if (f->direct_fd >= 0 && !hr__direct_is_cached(f->fd, offset, nbytes)) {
+        done = hr__direct_read(f->direct, f->direct_fd, offset, nbytes, dst);
+        (void)atomic_fetch_add(&object->direct_nbytes, done);
+    }
+    return read_buffered(object, offset + done, nbytes - done, reading,
+                         (uint8_t *)dst + done, err);
 }
 
 static void directory_close(hr__object *object) {
@@ -275,6 +284,7 @@ static const hr__store_ops directory_ops = {
     .abi_version = 1,
     .open = directory_open,
     .read = directory_read,
+    .read_index = read_buffered,
     .close = directory_close,
     .list = directory_list,
     .destroy = directory_destroy,

@@ -60,16 +60,32 @@ hr_status hr__store_open(hr_store *store, const char *key, hr__object **out,
     return hr__store_open_for(store, key, NULL, out, err);
 }
 
-hr_status hr__object_read_for(hr__object *object, uint64_t offset, uint64_t nbytes,
-                              const hr_read_context *reading, void *dst, hr_error *err) {
+static hr_status check_range(const hr__object *object, uint64_t offset, uint64_t nbytes,
+                             hr_error *err) {
     if (nbytes > object->nbytes || offset > object->nbytes - nbytes) {
         return hr__fail(err, HR_ERR_DATA,
                         "%llu bytes expected at offset %llu of an object of %llu bytes",
                         (unsigned long long)nbytes, (unsigned long long)offset,
                         (unsigned long long)object->nbytes);
     }
+    return HR_OK;
+}
+
+hr_status hr__object_read_for(hr__object *object, uint64_t offset, uint64_t nbytes,
+                              const hr_read_context *reading, void *dst, hr_error *err) {
+    HR__TRY(check_range(object, offset, nbytes, err));
     return nbytes == 0 ? HR_OK
                        : object->ops->read(object, offset, nbytes, reading, dst, err);
+}
+
+hr_status hr__object_read_index(hr__object *object, uint64_t offset, uint64_t nbytes,
+                                const hr_read_context *reading, void *dst,
+                                hr_error *err) {
+    if (object->ops->read_index == NULL) {
+        return hr__object_read_for(object, offset, nbytes, reading, dst, err);
+    }
+    HR__TRY(check_range(object, offset, nbytes, err));
+    return object->ops->read_index(object, offset, nbytes, reading, dst, err);
 }
 
 hr_status hr__object_read(hr__object *object, uint64_t offset, uint64_t nbytes, void *dst,

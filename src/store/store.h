@@ -51,6 +51,9 @@ typedef struct hr__store_ops {
     hr_status (*set)(hr_store *self, const char *key, const void *data, size_t nbytes,
                      hr_error *err); /* NULL: read-only */
     void (*destroy)(hr_store *self);
+    /* As read, of bytes that later calls will want again. NULL: read does. */
+    hr_status (*read_index)(hr__object *object, uint64_t offset, uint64_t nbytes,
+                            const hr_read_context *reading, void *dst, hr_error *err);
 } hr__store_ops;
 
 /* First member of every store. */
@@ -87,6 +90,9 @@ hr_status hr__store_open(hr_store *store, const char *key, hr__object **out,
 /* Checks offset + nbytes against the object's size: HR_ERR_DATA naming both. */
 hr_status hr__object_read_for(hr__object *object, uint64_t offset, uint64_t nbytes,
                               const hr_read_context *reading, void *dst, hr_error *err);
+/* The same for the index of a shard and the tables of a file. */
+hr_status hr__object_read_index(hr__object *object, uint64_t offset, uint64_t nbytes,
+                                const hr_read_context *reading, void *dst, hr_error *err);
 hr_status hr__object_read(hr__object *object, uint64_t offset, uint64_t nbytes, void *dst,
                           hr_error *err);
 void hr__object_close(hr__object *object); /* NULL is accepted */

@@ -171,17 +171,18 @@ static void what_is_cached_comes_from_the_cache(void **state) {
     hr__store_destroy(store);
 }
 
-/* Opened for a reading, or for none, and read so. */
-static void read_through_the_cache(hr_io_mode io, const hr_read_context *opened_for,
-                                   const hr_read_context *read_for) {
+/* What is opened for a reading, or for none, and read by `read`. */
+static void read_through_the_cache(hr_io_mode io, const hr_read_context *reading,
+                                   hr_status (*read)(hr__object *, uint64_t, uint64_t,
+                                                     const hr_read_context *, void *,
+                                                     hr_error *)) {
     static const uint64_t places[] = {5, BIG - 100};
     hr_store *store = open_store(io);
     evict();
-    hr__object *o = open_big(store, opened_for);
+    hr__object *o = open_big(store, reading);
     for (int i = 0; i < 2; i++) {
         uint8_t out[100];
-        assert_int_equal(
-            hr__object_read_for(o, places[i], sizeof out, read_for, out, NULL), HR_OK);
+        assert_int_equal(read(o, places[i], sizeof out, reading, out, NULL), HR_OK);
         assert_memory_equal(out, bytes + places[i], sizeof out);
     }
     assert_true(atomic_load(&o->direct_nbytes) == 0);
@@ -191,14 +192,14 @@ static void read_through_the_cache(hr_io_mode io, const hr_read_context *opened_
 
 static void without_the_option_or_for_documents_nothing_is_direct(void **state) {
     (void)state;
-    read_through_the_cache(HR_IO_BUFFERED, READING, READING);
-    read_through_the_cache(HR_IO_DIRECT, NULL, NULL);
+    read_through_the_cache(HR_IO_BUFFERED, READING, hr__object_read_for);
+    read_through_the_cache(HR_IO_DIRECT, NULL, hr__object_read_for);
 }
 
 static void indexes_stay_in_the_cache(void **state) {
     (void)state;
     NEED_DIRECT();
-    read_through_the_cache(HR_IO_DIRECT, READING, NULL);
+    read_through_the_cache(HR_IO_DIRECT, READING, hr__object_read_index);
 }
 
 static void a_file_that_shrinks_gives_both_sizes(void **state) {
