@@ -1,6 +1,8 @@
 /* Batches: submitted reads. SPDX-License-Identifier: Apache-2.0 */
 #include "ext.h"
 
+#include <string.h>
+
 #define SMALL_NBYTES (INT64_C(8) << 20)
 #define SLICE_NS (INT64_C(50) * 1000000) /* between looks for signals */
 
@@ -14,6 +16,16 @@ static int64_t total_nbytes(const hr_request *requests, Py_ssize_t n) {
         total += nbytes;
     }
     return total;
+}
+
+/* Is an array in a store that is an object of Python, whose time nobody knows? */
+static bool asks_python(PyObject *list) {
+    bool asks = false;
+    for (Py_ssize_t i = 0; !asks && i < PyTuple_Size(list); i++) {
+        const ext_node *node = (ext_node *)PyTuple_GetItem(PyTuple_GetItem(list, i), 0);
+        asks = strncmp(node->info.url, "python:", 7) == 0;
+    }
+    return asks;
 }
 
 typedef struct submit_options {
@@ -33,7 +45,7 @@ static ext_batch *submit(ext_state *state, hr_context *context, PyObject *list,
         return NULL;
     }
     self->nrequests = n;
-    self->is_small = total_nbytes(requests, n) <= SMALL_NBYTES;
+    self->is_small = total_nbytes(requests, n) <= SMALL_NBYTES && !asks_python(list);
     self->keep = Py_NewRef(list);
     hr_error err = HR_ERROR_INIT;
     hr_status status;
@@ -53,7 +65,7 @@ PyObject *ext_submit(PyObject *module, PyObject *args) {
     PyObject *context, *list;
     submit_options o;
     if (!PyArg_ParseTuple(args, "OO!Kppi", &context, &PyTuple_Type, &list, &o.stream,
-                          &o.strict, &o.skip_checksums, &o.host_share) ||
+                          &o.strict, &o.skip_checksums, &o.host_share, &o.on_error) ||
         !ext_is(context, state->context, "Context")) {
         return NULL;
     }

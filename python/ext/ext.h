@@ -170,6 +170,7 @@ PyObject *ext_directory_store(PyObject *module, PyObject *args);
 PyObject *ext_store_wrap(ext_state *state, hr_store *store);
 /* store_python.c: module functions. */
 PyObject *ext_python_store(PyObject *module, PyObject *args);
+PyObject *ext_is_given_up(PyObject *module, PyObject *args);
 PyObject *ext_end_stores(PyObject *module, PyObject *args);
 PyObject *ext_stores_forked(PyObject *module, PyObject *args);
 

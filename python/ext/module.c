@@ -186,6 +186,8 @@ static PyMethodDef functions[] = {
      "python_store(context, adapter, url, can_list) -> Store: see _stores.py; what is "
      "set "
      "in it goes before what the adapter has"},
+    {"is_given_up", ext_is_given_up, METH_VARARGS,
+     "is_given_up(reading) -> bool: does nobody want what a store is in a call for?"},
     {"end_stores", ext_end_stores, METH_NOARGS,
      "end_stores(): from now on stores that are Python's fail; none is in a call after "
      "it"},

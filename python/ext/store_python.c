@@ -2,12 +2,14 @@
  *
  * An adapter (headrace/_stores.py) has three methods:
  *
- *     open(key, in_parts) -> None where it is absent; the value as bytes; or its size
- *     read(key, offset, nbytes) -> bytes, of a value whose size was given
+ *     open(key, in_parts, reading) -> None where it is absent; the value as bytes; or its
+ *                                     size
+ *     read(key, offset, nbytes, reading) -> bytes, of a value whose size was given
  *     list(prefix) -> pairs of a name and whether it is a prefix
  *
- * in_parts says whether parts of the value will be read (None: it is metadata). The GIL
- * is held while they run, and not while bytes are copied. */
+ * in_parts says whether parts of the value will be read (None: it is metadata). reading
+ * is for is_given_up(). The GIL is held while they run, and not while bytes are copied.
+ */
 #include "ext.h"
 
 #include <stdio.h>
@@ -15,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#define READING "headrace.reading"
 #define GAP_NBYTES (256 << 10) /* quicker read than asked for twice, also from afar */
 
 typedef struct python_store {
@@ -52,7 +55,7 @@ static hr_status fail_ending(hr_error *err) {
 /* What was raised as the record of an error; nothing is raised after it. Ctrl-C is heard
  * where it comes, which is here if the main thread helps with what it waits for: that it
  * was one is told to whoever looks next. */
-static hr_status fail_raised(hr_error *err) {
+static hr_status fail_raised(const hr_read_context *reading, hr_error *err) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     PyErr_NormalizeException(&type, &value, &trace);
@@ -67,10 +70,12 @@ static hr_status fail_raised(hr_error *err) {
     if (number != NULL && PyLong_Check(number)) {
         err->os_errno = (int32_t)PyLong_AsLong(number);
     }
-    hr_status status =
-        type != NULL && PyErr_GivenExceptionMatches(type, PyExc_MemoryError)
-            ? HR_ERR_MEMORY
-            : HR_ERR_IO;
+    hr_status status = HR_ERR_IO;
+    if (hr_read_context_is_cancelled(reading)) {
+        status = HR_ERR_CANCELLED;
+    } else if (type != NULL && PyErr_GivenExceptionMatches(type, PyExc_MemoryError)) {
+        status = HR_ERR_MEMORY;
+    }
     if (type != NULL && PyErr_GivenExceptionMatches(type, PyExc_KeyboardInterrupt)) {
         PyErr_SetInterrupt();
     }
@@ -82,6 +87,33 @@ static hr_status fail_raised(hr_error *err) {
     Py_XDECREF(type);
     PyErr_Clear();
     return status;
+}
+
+/* What is_given_up() takes, for one call: a new reference, None for NULL. */
+static PyObject *lend(const hr_read_context *reading) {
+    return reading == NULL ? Py_NewRef(Py_None)
+                           : PyCapsule_New((void *)(uintptr_t)reading, READING, NULL);
+}
+
+/* After the call it says nothing any more, whoever has kept it. */
+static void take_back(PyObject *lent) {
+    if (lent != NULL && PyCapsule_CheckExact(lent)) {
+        (void)PyCapsule_SetName(lent, NULL);
+    }
+    Py_XDECREF(lent);
+}
+
+PyObject *ext_is_given_up(PyObject *module, PyObject *args) {
+    PyObject *lent;
+    if (!PyArg_ParseTuple(args, "O", &lent)) {
+        return NULL;
+    }
+    const hr_read_context *reading = NULL;
+    if (lent != Py_None && (reading = PyCapsule_GetPointer(lent, READING)) == NULL) {
+        return NULL;
+    }
+    return PyBool_FromLong(atomic_load(&ext_state_of(module)->is_ending) ||
+                           hr_read_context_is_cancelled(reading));
 }
 
 /* A new reference. */
@@ -111,10 +143,12 @@ static bool take_value(PyObject *given, const char *key, python_value *v,
 static hr_status open_held(const python_store *s, const char *key,
                            const hr_read_context *reading, hr_custom_value *out,
                            hr_error *err) {
-    PyObject *given =
-        PyObject_CallMethod(s->adapter, "open", "NN", ext_text(key), in_parts(reading));
+    PyObject *lent = lend(reading);
+    PyObject *given = PyObject_CallMethod(s->adapter, "open", "NNO", ext_text(key),
+                                          in_parts(reading), lent);
+    take_back(lent);
     if (given == NULL) {
-        return fail_raised(err);
+        return fail_raised(reading, err);
     }
     hr_status status = HR_OK;
     python_value *v = calloc(1, sizeof *v);
@@ -123,7 +157,7 @@ static hr_status open_held(const python_store *s, const char *key,
     } else if (v == NULL) {
         status = HR_ERR_MEMORY;
     } else if (!take_value(given, key, v, &out->nbytes)) {
-        status = fail_raised(err);
+        status = fail_raised(reading, err);
     }
     Py_DECREF(given);
     if (status != HR_OK) {
@@ -147,14 +181,17 @@ static hr_status python_open(void *user, const char *key, const hr_read_context 
 }
 
 static hr_status read_held(const python_store *s, const python_value *v, uint64_t offset,
-                           uint64_t nbytes, void *dst, uint64_t *nread, hr_error *err) {
+                           uint64_t nbytes, void *dst, const hr_read_context *reading,
+                           uint64_t *nread, hr_error *err) {
     Py_buffer bytes;
+    PyObject *lent = lend(reading);
     PyObject *given =
-        PyObject_CallMethod(s->adapter, "read", "OKK", v->key, (unsigned long long)offset,
-                            (unsigned long long)nbytes);
+        PyObject_CallMethod(s->adapter, "read", "OKKO", v->key,
+                            (unsigned long long)offset, (unsigned long long)nbytes, lent);
+    take_back(lent);
     if (given == NULL || PyObject_GetBuffer(given, &bytes, PyBUF_SIMPLE) != 0) {
         Py_XDECREF(given);
-        return fail_raised(err);
+        return fail_raised(reading, err);
     }
     *nread = (uint64_t)bytes.len;
     if (bytes.len > 0) {
@@ -168,7 +205,6 @@ static hr_status read_held(const python_store *s, const python_value *v, uint64_
 static hr_status python_read(void *user, void *handle, uint64_t offset, uint64_t nbytes,
                              void *dst, const hr_read_context *reading, uint64_t *nread,
                              hr_error *err) {
-    (void)reading;
     const python_store *s = user;
     const python_value *v = handle;
     if (v->key == NULL) {
@@ -180,7 +216,7 @@ static hr_status python_read(void *user, void *handle, uint64_t offset, uint64_t
     if (!enter(s->state, &gil)) {
         return fail_ending(err);
     }
-    hr_status status = read_held(s, v, offset, nbytes, dst, nread, err);
+    hr_status status = read_held(s, v, offset, nbytes, dst, reading, nread, err);
     leave(s->state, gil);
     return status;
 }
@@ -226,7 +262,7 @@ static hr_status list_held(const python_store *s, const char *prefix,
         }
     }
     Py_XDECREF(pairs);
-    return ok ? HR_OK : fail_raised(err);
+    return ok ? HR_OK : fail_raised(NULL, err);
 }
 
 static hr_status python_list(void *user, const char *prefix,

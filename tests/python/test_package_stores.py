@@ -3,10 +3,7 @@
 import asyncio
 import collections
 import gc
-import os
 import pickle
-import subprocess
-import sys
 import threading
 import time
 import weakref
@@ -18,6 +15,7 @@ import zarr
 
 hr = pytest.importorskip("headrace", reason="the package is not built")
 hz = pytest.importorskip("headrace.zarr")
+from headrace import _config, _ext, _stores  # noqa: E402
 DATA = np.arange(120, dtype="<i4").reshape(12, 10)
 
 
@@ -315,44 +313,27 @@ def test_zarr_stores_of_a_running_loop_are_read_in_parts():
     assert z.shape == DATA.shape
 
 
-def run_script(script):
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True,
-                          text=True, timeout=120,
-                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+def test_what_tells_of_cancelling_tells_nothing_after_the_call():
+    store = Ranged(values())
+    kept = []
+    a = hr.open(store, path="a/b")
+    adapter = _stores.ObjectStore(store)
+    adapter.open = lambda key, in_parts, reading: kept.append(reading) or store.get(key)
+    node = _ext.open_store(_stores.handle(_config.context(), store, adapter, False), "a/b", 2, 0)
+    assert kept[0] is None and not _ext.is_given_up(None)
+    b = hr.Array(node, node.describe(), _config.context(), (1, 0), ())
+    assert b[...].tolist() == a[...].tolist()
+    with pytest.raises(ValueError):
+        _ext.is_given_up(kept[-1])
 
 
-SLOW = """if True:
-    import os, sys, threading, time, headrace as hr
-    meta = b'{"zarr_format":2,"shape":[99],"chunks":[1],"dtype":"|u1",' \\
-           b'"compressor":null,"filters":null,"fill_value":0,"order":"C"}'
-    asked, go = threading.Event(), threading.Event()
-    class Slow:
+def test_what_a_store_raises_late_or_as_a_timeout_is_its_error():
+    class Late(Ranged):
         def get(self, key):
-            if key == ".zarray":
-                return meta
-            if not key.isdigit():
-                return None
-            asked.set()
-            go.wait(0.01)
-            return b"x"
-    a = hr.open(Slow())
-    reads = [a.read() for _ in range(3)]
-    asked.wait()
-"""
+            if "/c/" in key:
+                time.sleep(0.2)  # longer than a look whether anybody waits
+                raise TimeoutError("too late")
+            return super().get(key)
 
-
-def test_the_interpreter_ends_with_reads_under_way():
-    assert run_script(SLOW + "    print('end')") == "end\n"
-
-
-def test_a_child_ends_while_its_parent_is_in_a_store():
-    assert run_script(SLOW + """
-    pid = os.fork()
-    if pid == 0:
-        sys.exit(7)  # the usual way out, with everything that ends there
-    ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    go.set()
-    print(ended, bytes(reads[0].result())[5])
-    """) == "7 120\n"
+    with pytest.raises(hr.StoreError, match="TimeoutError: too late"):
+        hr.open(Late(values()), path="a/b")[...]

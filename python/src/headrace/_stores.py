@@ -4,24 +4,68 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import collections
 import concurrent.futures
+import contextlib
 import functools
 import operator
 import os
+import queue
 import sys
 import threading
-from collections.abc import Coroutine, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any, TypeVar
 
 from . import _ext
 from ._errors import ArgumentError, CancelledError
 
+_T = TypeVar("_T")
+_SLICE = 0.05  # seconds between looks whether anybody still wants it
 _DOCUMENTS = {"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata"}
 
 
 def _is_whole(key: str, in_parts: bool | None) -> bool:
     """Metadata, and chunks that are one value each; not shards and files."""
     return key.rpartition("/")[2] in _DOCUMENTS if in_parts is None else not in_parts
+
+
+_loops: set[asyncio.AbstractEventLoop] = set()  # of zarr-python, in other threads
+_idle: collections.deque[queue.SimpleQueue[Any]] = collections.deque()
+
+
+def _serve(calls: queue.SimpleQueue[Any]) -> None:
+    while True:
+        future, function, args = calls.get()
+        try:
+            future.set_result(function(*args))
+        except BaseException as error:  # told to who waits
+            future.set_exception(error)
+        del future, function, args
+        _idle.append(calls)
+
+
+def _start(function: Callable[..., _T], *args: Any) -> concurrent.futures.Future[_T]:
+    """Call it in a thread that can be left alone should it never return."""
+    future: concurrent.futures.Future[_T] = concurrent.futures.Future()
+    try:
+        calls = _idle.pop()
+    except IndexError:
+        calls = queue.SimpleQueue()
+        threading.Thread(target=_serve, args=(calls,), daemon=True).start()
+    calls.put((future, function, args))
+    return future
+
+
+def _wait(future: concurrent.futures.Future[_T], reading: Any) -> _T:
+    """Its result, unless nobody wants that any more."""
+    while True:
+        try:
+            return future.result(_SLICE)
+        except TimeoutError:
+            if future.done():  # by now, or it is what the store raised
+                return future.result()
+            if _ext.is_given_up(reading):
+                raise CancelledError("the read was cancelled") from None
 
 
 class ObjectStore:
@@ -31,19 +75,27 @@ class ObjectStore:
         self._store = store
         self._has_parts = hasattr(store, "size") and hasattr(store, "read")
 
-    def open(self, key: str, in_parts: bool | None) -> Any:
+    def _call(self, function: Callable[..., Any], *args: Any, reading: Any = None) -> Any:
+        if type(self._store) is dict:  # which answers at once
+            return function(*args)
+        return _wait(_start(function, *args), reading)
+
+    def open(self, key: str, in_parts: bool | None, reading: Any) -> Any:
         if self._has_parts and not _is_whole(key, in_parts):
-            size = self._store.size(key)
+            size = self._call(self._store.size, key, reading=reading)
             return None if size is None else operator.index(size)
-        value = self._store.get(key)
+        value = self._call(self._store.get, key, reading=reading)
         return None if value is None else memoryview(value)
 
-    def read(self, key: str, offset: int, nbytes: int) -> Any:
-        return self._store.read(key, offset, nbytes)
+    def read(self, key: str, offset: int, nbytes: int, reading: Any) -> Any:
+        return self._call(self._store.read, key, offset, nbytes, reading=reading)
 
     def list(self, prefix: str) -> Iterable[tuple[str, bool]]:
+        return self._call(self._list, prefix)  # type: ignore[no-any-return]
+
+    def _list(self, prefix: str) -> Iterable[tuple[str, bool]]:
         if hasattr(self._store, "list"):
-            return self._store.list(prefix)  # type: ignore[no-any-return]
+            return list(self._store.list(prefix))
         start = prefix + "/" if prefix else ""
         parts = (key[len(start):].partition("/") for key in self._store if key.startswith(start))
         return {(name, bool(slash)) for name, slash, _ in parts}
@@ -66,7 +118,7 @@ class ZarrStore:
         for future in running:
             future.cancel()
 
-    def _run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    def _run(self, coroutine: Coroutine[Any, Any, Any], reading: Any = None) -> Any:
         with self._lock:
             if self._running is None or asyncio._get_running_loop() is self._loop:
                 coroutine.close()
@@ -75,33 +127,34 @@ class ZarrStore:
             future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
             self._running.add(future)
         try:
-            return future.result()
+            return _wait(future, reading)
         finally:
+            future.cancel()  # where nobody waits for it any more
             with self._lock:
                 (self._running or set()).discard(future)
 
-    def _get(self, key: str, byte_range: Any = None) -> Any:
+    def _get(self, key: str, reading: Any, byte_range: Any = None) -> Any:
         from zarr.core.buffer import cpu
 
-        buffer = self._run(self._store.get(key, cpu.buffer_prototype, byte_range))
+        buffer = self._run(self._store.get(key, cpu.buffer_prototype, byte_range), reading)
         return None if buffer is None else memoryview(buffer.as_numpy_array())
 
-    def open(self, key: str, in_parts: bool | None) -> Any:
+    def open(self, key: str, in_parts: bool | None, reading: Any) -> Any:
         try:
             if in_parts is None:  # nobody may have used the store yet
                 self._run(self._store._ensure_open())
-            value = self._get(key) if _is_whole(key, in_parts) else \
-                self._run(self._store.getsize(key))
+            value = self._get(key, reading) if _is_whole(key, in_parts) else \
+                self._run(self._store.getsize(key), reading)
         except FileNotFoundError:
             value = None
         if value is None:
             self.absent.add(key)
         return value
 
-    def read(self, key: str, offset: int, nbytes: int) -> Any:
+    def read(self, key: str, offset: int, nbytes: int, reading: Any) -> Any:
         from zarr.abc.store import RangeByteRequest
 
-        part = self._get(key, RangeByteRequest(offset, offset + nbytes))
+        part = self._get(key, reading, RangeByteRequest(offset, offset + nbytes))
         return b"" if part is None else part
 
     def list(self, prefix: str) -> Iterable[tuple[str, bool]]:
@@ -125,12 +178,32 @@ def directory_of(store: Any) -> str | None:
     return os.fspath(store.root) if isinstance(store, LocalStore) else None
 
 
+def _end() -> None:
+    """No thread is in a store any more, and what was cancelled has ended."""
+
+    async def settle() -> None:
+        cancelled = {task for task in asyncio.all_tasks() if task.cancelling()}
+        if cancelled:
+            await asyncio.wait(cancelled, timeout=1)
+
+    _ext.end_stores()
+    for loop in [loop for loop in _loops if loop.is_running()]:
+        with contextlib.suppress(TimeoutError):  # it may be stuck itself
+            asyncio.run_coroutine_threadsafe(settle(), loop).result(2)
+
+
+def _forget_threads() -> None:
+    """They are the parent's."""
+    _idle.clear()
+    _loops.clear()
+    _ext.stores_forked()
+
+
 @functools.cache
 def _end_in_time() -> None:
-    """No thread may be in a store when the interpreter ends. Registered late, so that it is
-    before what stores themselves registered."""
-    atexit.register(_ext.end_stores)
-    os.register_at_fork(after_in_child=_ext.stores_forked)
+    """Registered late, so that it is before what stores themselves registered."""
+    atexit.register(_end)
+    os.register_at_fork(after_in_child=_forget_threads)
 
 
 def handle(context: _ext.Context, store: Any, adapter: Any, can_list: bool) -> _ext.Store:
@@ -144,7 +217,9 @@ def open_store(context: _ext.Context, store: Any) -> _ext.Store:
     if _is_zarr_store(store):
         from zarr.core.sync import _get_loop
 
-        return handle(context, store, ZarrStore(store, _get_loop()), store.supports_listing)
+        loop = _get_loop()
+        _loops.add(loop)
+        return handle(context, store, ZarrStore(store, loop), store.supports_listing)
     if not callable(getattr(store, "get", None)):
         raise TypeError(f"neither a path nor a store: {type(store).__name__}")
     can_list = hasattr(store, "list") or isinstance(store, Mapping)
