@@ -30,7 +30,7 @@ static bool asks_python(PyObject *list) {
 
 typedef struct submit_options {
     unsigned long long stream;
-    int strict, skip_checksums, host_share;
+    int strict, skip_checksums, host_share, on_error;
 } submit_options;
 
 static ext_batch *submit(ext_state *state, hr_context *context, PyObject *list,
@@ -40,6 +40,7 @@ static ext_batch *submit(ext_state *state, hr_context *context, PyObject *list,
     o.strict = given->strict;
     o.skip_checksums = given->skip_checksums;
     o.host_share = given->host_share;
+    o.on_error = (hr_on_error)given->on_error;
     ext_batch *self = ext_new(state, state->batch);
     if (self == NULL) {
         return NULL;
@@ -64,7 +65,7 @@ PyObject *ext_submit(PyObject *module, PyObject *args) {
     ext_state *state = ext_state_of(module);
     PyObject *context, *list;
     submit_options o;
-    if (!PyArg_ParseTuple(args, "OO!Kppi", &context, &PyTuple_Type, &list, &o.stream,
+    if (!PyArg_ParseTuple(args, "OO!Kppii", &context, &PyTuple_Type, &list, &o.stream,
                           &o.strict, &o.skip_checksums, &o.host_share, &o.on_error) ||
         !ext_is(context, state->context, "Context")) {
         return NULL;

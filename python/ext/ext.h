@@ -151,7 +151,7 @@ bool ext_requests_read(ext_state *state, PyObject *list, ext_requests *out);
 void ext_requests_free(ext_requests *requests);
 
 /* batch.c: module function, submit(context, requests, stream, strict, skip_checksums,
-   host_share). */
+   host_share, on_error). */
 PyObject *ext_submit(PyObject *module, PyObject *args);
 /* stages.c: a new reference; None for what is not known. */
 PyObject *ext_count(uint64_t n);

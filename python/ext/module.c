@@ -206,7 +206,8 @@ static PyMethodDef functions[] = {
     {"from_dlpack", ext_tensor_from_dlpack, METH_VARARGS,
      "from_dlpack(type, capsule) -> Tensor"},
     {"submit", ext_submit, METH_VARARGS,
-     "submit(context, requests, stream, strict, skip_checksums) -> Batch"},
+     "submit(context, requests, stream, strict, skip_checksums, host_share, on_error) -> "
+     "Batch"},
     {"explain", ext_explain, METH_VARARGS,
      "explain(context, requests) -> (dict, list of dicts)"},
     {NULL, NULL, 0, NULL},

@@ -95,6 +95,9 @@ static bool allocate_host(ext_tensor *t) {
     if (is_huge) { /* advice only: a kernel may not have them */
         (void)madvise(t->data, nbytes, MADV_HUGEPAGE);
     }
+    if (t->format[0] == '\0' && t->itemsize == sizeof(hr_vlen)) {
+        memset(t->data, 0, nbytes); /* items of a chunk that fails are empty, not wild */
+    }
     return true;
 }
 

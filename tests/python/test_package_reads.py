@@ -385,7 +385,7 @@ def test_settings(folder, a):
     with pytest.raises(AttributeError, match="config.set"):
         hr.config.strict = True
     with hr.config(nthreads=np.int64(4), host_share=np.uint8(20), device=np.int64(0)) as plain:
-        assert (type(plain.nthreads), plain.nthreads, plain.host_percent) == (int, 4, 20)
+        assert (type(plain.nthreads), plain.nthreads, plain.reading[2]) == (int, 4, 20)
         assert hr.open(folder / "a.zarr").device == "cuda:0"
     with hr.config(nthreads=1, scratch_nbytes=1 << 20):
         few = hr.open(folder / "a.zarr")

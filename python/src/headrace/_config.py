@@ -18,6 +18,7 @@ CPU, CUDA, SIMT = 1, 2, 3  # the library's numbers
 HOST = (CPU, 0)
 ALLOCATORS = ("cupy", "torch", "rmm")
 IO_MODES = ("buffered", "direct")  # in the order of the library's numbers
+ON_ERROR = ("deliver", "fill", "stop")  # likewise
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Settings:
 
     device: Any = "cpu"
     strict: bool = False
+    on_error: str = "deliver"
     skip_checksums: bool = False
     host_share: Any = 0
     allocator: Any = None
@@ -39,9 +41,11 @@ class Settings:
     io: str = "buffered"
 
     @property
-    def host_percent(self) -> int:
-        """As the library takes it: negative is as measured."""
-        return -1 if self.host_share == "auto" else self.host_share
+    def reading(self) -> tuple[bool, bool, int, int]:
+        """As the extension takes them with a read; a negative share is as measured."""
+        return (self.strict, self.skip_checksums,
+                -1 if self.host_share == "auto" else self.host_share,
+                ON_ERROR.index(self.on_error))
 
     @property
     def budgets(self) -> tuple[int, ...]:
@@ -84,6 +88,8 @@ class Config:
     device: where results go that say nothing else: "cpu" (the default), "cuda", "cuda:1",
     "auto" (the GPU where there is one), or an object of a framework that names a device.
     strict: a missing chunk, or a fallback to the host for a GPU destination, is an error.
+    on_error: what follows from a chunk that fails, beside its error: "deliver": the others are
+    delivered; "fill": and its own elements get the fill value; "stop": the read is cancelled.
     skip_checksums: do not verify checksums. host_share: per cent of the chunks that a GPU could
     decode for the host to decode beside it, or "auto": as many as earlier reads let expect to
     help. allocator: where device memory comes from: None (the driver), "cupy", "torch", "rmm",
@@ -111,6 +117,11 @@ class Config:
     def get(self) -> Settings:
         """The settings in force here."""
         return _local.get() or self._process
+
+    def given(self, **options: Any) -> Settings:
+        """The same, but for options that are not None."""
+        changes = {name: value for name, value in options.items() if value is not None}
+        return dataclasses.replace(self.get(), **_checked(changes)) if changes else self.get()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -152,8 +163,9 @@ def _checked(changes: dict[str, Any]) -> dict[str, Any]:
         if known[name] == "int" and (type(value) is not int or not 0 <= value < 1 << 63):
             raise ArgumentError(f"{name} is a number from 0 on, not {value!r}")
         checked[name] = value
-    if "io" in checked and not _is_one_of(IO_MODES, checked["io"]):
-        raise ArgumentError(f"io is {' or '.join(IO_MODES)}, not {checked['io']!r}")
+    for name, names in (("io", IO_MODES), ("on_error", ON_ERROR)):
+        if name in checked and not _is_one_of(names, checked[name]):
+            raise ArgumentError(f"{name} is {' or '.join(names)}, not {checked[name]!r}")
     if "device" in checked:
         parse_device(checked["device"])
     share = checked.get("host_share", 0)

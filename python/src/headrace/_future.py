@@ -8,7 +8,7 @@ import threading
 from typing import Any, Callable, Generator
 
 from . import _ext, _stages
-from ._errors import ArgumentError
+from ._errors import ArgumentError, CancelledError, Error
 from ._outputs import stream_handle
 
 Progress = Callable[[int, int], object]
@@ -53,16 +53,25 @@ class Future:
         self._batch.cancel()
         return True
 
-    def result(self, timeout: float | None = None) -> Any:
+    def result(self, timeout: float | None = None, *, partial: bool = False) -> Any:
         """Wait (in seconds; None: for ever) and give the result, or raise the first error.
+
+        partial: give the result though chunks failed. exceptions() tells which selections have
+        some; the elements are the fill value with on_error="fill", else not defined.
 
         Raises TimedOutError when the time is over; the read goes on.
         """
         ns = _nanoseconds(timeout)
-        if self._progress is None:
-            self._batch.wait(ns)
-        else:
-            self._wait_with_progress(ns, self._progress)
+        try:
+            if self._progress is None:
+                self._batch.wait(ns)
+            else:
+                self._wait_with_progress(ns, self._progress)
+        except CancelledError:
+            raise
+        except Error:
+            if not partial or not self.done():
+                raise
         return self._give()
 
     def result_on(self, stream: Any) -> Any:

@@ -195,7 +195,7 @@ class Array(_Node):
     def read(self, selections: Any = ..., out: Any = None, *, axis: int | None = None,
              stream: Any = None, dtype: Any = None, device: Any = None,
              mask_and_scale: bool | _cf.Packing = False, strict: bool | None = None,
-             progress: Progress | None = None) -> Future:
+             on_error: str | None = None, progress: Progress | None = None) -> Future:
         """Start reading one selection (the future gives a Tensor), or a list of them, or
         hr.boxes (a list).
 
@@ -210,7 +210,7 @@ class Array(_Node):
             wants, (lambda results: results[0]) if is_one else (lambda results: results),
             out=[out] if is_one and out is not None and axis is None else out, stream=stream,
             may_cast=dtype is not None or bool(mask_and_scale), devices=[where] * len(wants),
-            strict=strict, progress=progress, axis=axis)
+            strict=strict, on_error=on_error, progress=progress, axis=axis)
         if is_one and out is not None:
             future._finish = lambda _: out
         return future

@@ -156,11 +156,10 @@ class Packed:
 def get(array: Array, key: Any, device: tuple[int, int]) -> Any:
     """One selection, waited for."""
     one = want(array, key)
-    settings = _config.config.get()
     outputs = Outputs(array._context, None)
     tensors = one.allocate(outputs, device)
     batch = _ext.submit(array._context, (one.request(tensors),), outputs.stream,
-                        settings.strict, settings.skip_checksums, settings.host_percent)
+                        *_config.config.get().reading)
     batch.wait(-1)
     return one.results(batch, tensors)[0]
 
@@ -293,17 +292,16 @@ def _rows(whole: Tensor, counts: Iterable[int]) -> list[Memory]:
 
 
 def submit(chosen: Sequence[Want], finish: Callable[[list[Any]], Any], *, out: Any, stream: Any,
-           may_cast: bool, devices: Sequence[tuple[int, int]], strict: bool | None,
-           progress: Progress | None, axis: int | None = None) -> Future:
+           may_cast: bool, devices: Sequence[tuple[int, int]], strict: bool | None = None,
+           on_error: str | None = None, progress: Progress | None = None,
+           axis: int | None = None) -> Future:
     """Start reading. finish makes the future's result of the list of results."""
-    settings = _config.config.get()
+    settings = _config.config.given(strict=strict, on_error=on_error)
     context = chosen[0].array._context if chosen else _config.context()
     outputs = Outputs(context, stream)
     memory, given = _memory(chosen, out, axis, outputs, may_cast, devices)
     requests = tuple(want.request(own) for want, own in zip(chosen, memory))
-    batch = _ext.submit(context, requests, outputs.stream,
-                        settings.strict if strict is None else strict, settings.skip_checksums,
-                        settings.host_percent)
+    batch = _ext.submit(context, requests, outputs.stream, *settings.reading)
 
     def result(done: _ext.Batch) -> Any:
         if given is not None:
@@ -334,7 +332,7 @@ def wants_of(items: Iterable[Any], dtype: Any,
 def read_batch(items: Iterable[Any], out: Any = None, *, axis: int | None = None,
                stream: Any = None, dtype: Any = None, device: Any = None,
                mask_and_scale: bool | _cf.Packing = False, strict: bool | None = None,
-               progress: Progress | None = None) -> Future:
+               on_error: str | None = None, progress: Progress | None = None) -> Future:
     """Read many selections of many arrays in one call; each chunk is read and decoded once.
 
         hr.read_batch([(a, np.s_[0:4]), (b, hr.oindex[[3, 1]]), (b, ...)]).result()
@@ -351,8 +349,8 @@ def read_batch(items: Iterable[Any], out: Any = None, *, axis: int | None = None
     with __cuda_stream__. None is the legacy default stream.
     dtype: convert as NumPy's astype does. device: of what is allocated; None is each
     array's. mask_and_scale: CF's packed numbers become floats (True: by the attributes; or
-    a Packing). strict: as in config. progress: called as progress(done, total), in chunks,
-    from within result().
+    a Packing). strict, on_error: as in config. progress: called as progress(done, total), in
+    chunks, from within result().
 
     Wrong selections, shapes, types, devices, and memory that is read-only or overlaps are
     refused before any work. Returns a Future.
@@ -362,4 +360,4 @@ def read_batch(items: Iterable[Any], out: Any = None, *, axis: int | None = None
                for want in chosen]
     return submit(chosen, lambda results: results, out=out, stream=stream,
                   may_cast=dtype is not None or bool(mask_and_scale), devices=devices,
-                  strict=strict, progress=progress, axis=axis)
+                  strict=strict, on_error=on_error, progress=progress, axis=axis)

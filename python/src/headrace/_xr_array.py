@@ -48,8 +48,7 @@ class LazyArray(BackendArray):
             [_read.want(self._array, selection, dtype, packing, order)]
         future = _read.submit(
             wants, lambda results: results[0], out="packed" if is_packed else None, stream=None,
-            may_cast=dtype is not None, devices=[_config.parse_device(self._device)] * len(wants),
-            strict=None, progress=None)
+            may_cast=dtype is not None, devices=[_config.parse_device(self._device)] * len(wants))
         return future, lambda result: arrange(arrange_points(result))
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:

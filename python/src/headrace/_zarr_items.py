@@ -95,7 +95,7 @@ def read_items(node: _ext.Node, grid: Sequence[int],
         outs.append(context.out if context.out is not None else _ext.empty(
             Tensor, array._context, device, want.shapes[0], text, want.itemsize))
     _read.submit(wants, lambda results: results, out=outs, stream=None, may_cast=False,
-                 devices=[_config.HOST] * len(wants), strict=None, progress=None).result()
+                 devices=[_config.HOST] * len(wants)).result()
     return dict(zip(contexts, outs))
 
 

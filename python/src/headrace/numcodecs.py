@@ -192,8 +192,7 @@ class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
         device = _config.parse_device(self._device)
         done = _read.submit(
             wants, lambda results: results, out=None if out is None else [out[i] for i in order],
-            stream=None, may_cast=False, devices=[device] * len(wants), strict=None,
-            progress=None).result()
+            stream=None, may_cast=False, devices=[device] * len(wants)).result()
         return [result for _, result in sorted(zip(order, done), key=operator.itemgetter(0))]
 
     def _want(self, store: _node.MemoryStore, size: int, streams: list[Any]) -> Want:

@@ -292,9 +292,8 @@ async def _deliver(node: _ext.Node, merged: Merged, array: Any, may_block: bool 
                             info["dtype"], info["itemsize"])
     else:
         tensor = _destination(info, array)
-    settings = _config.config.get()
     batch = _ext.submit(_config.context(), ((node, selection, tensor, False, None),), 0,
-                        False, settings.skip_checksums, settings.host_percent)
+                        *_config.config.given(strict=False).reading)
     if may_block and tensor.nbytes <= _INLINE_NBYTES:
         batch.wait(-1)
     else:
