@@ -30,7 +30,7 @@ typedef struct hr_allocator {
  * context's budgets. A pair may be NULL: then the driver is asked. hr_memory_alloc asks
  * the driver, too. No lock of the library's is held meanwhile, so a hook may wait for one
  * that callers of the library hold (Python's, say); it may not call the library itself.
- * Those that free are called last by the hr_context_unref that is the last. */
+ */
 typedef struct hr_device_allocator {
     uint32_t struct_size;
     void *user;
@@ -43,6 +43,9 @@ typedef struct hr_device_allocator {
      * address; aligned to 64 bytes. */
     void *(*alloc_pinned)(void *user, hr_device device, size_t nbytes);
     void (*free_pinned)(void *user, hr_device device, void *ptr, size_t nbytes);
+    /* The context is gone: the last call. NULL: nothing to do. Where hr_context_create
+     * fails it is not called. */
+    void (*destroy)(void *user);
 } hr_device_allocator;
 
 typedef enum hr_log_level {

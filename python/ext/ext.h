@@ -24,8 +24,8 @@
 typedef struct ext_state {
     PyObject *make_error; /* headrace._errors.make */
     PyTypeObject *context, *store, *node, *selection, *tensor, *batch;
-    /* Of stores that are Python's: the library's threads that run Python, and whether no
-     * more may, since the interpreter ends. */
+    /* The library's threads that run Python, and whether no more may, since the
+     * interpreter ends. */
     atomic_int ncallers;
     atomic_bool is_ending;
 } ext_state;
@@ -171,8 +171,18 @@ PyObject *ext_store_wrap(ext_state *state, hr_store *store);
 /* store_python.c: module functions. */
 PyObject *ext_python_store(PyObject *module, PyObject *args);
 PyObject *ext_is_given_up(PyObject *module, PyObject *args);
-PyObject *ext_end_stores(PyObject *module, PyObject *args);
-PyObject *ext_stores_forked(PyObject *module, PyObject *args);
+
+/* pool.c: hooks that ask a pool of Python's. Their user is what out->destroy, called with
+ * it, gives back. False with an exception. */
+bool ext_pool_hooks(ext_state *state, PyObject *pool, hr_device_allocator *out);
+
+/* calls.c: take the GIL in a thread of the library's; false once the interpreter is
+ * ending, when nobody may any more. */
+bool ext_enter(ext_state *state, PyGILState_STATE *gil);
+void ext_leave(ext_state *state, PyGILState_STATE gil);
+/* Module functions. */
+PyObject *ext_end_calls(PyObject *module, PyObject *args);
+PyObject *ext_calls_forked(PyObject *module, PyObject *args);
 
 extern PyType_Spec ext_context_spec, ext_store_spec, ext_node_spec, ext_selection_spec,
     ext_tensor_spec, ext_batch_spec;

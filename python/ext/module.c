@@ -36,7 +36,8 @@ static PyObject *context_new(PyObject *module, PyObject *args) {
     unsigned long long nthreads, scratch, device_scratch, index_cache, metadata_max,
         chunks, encoded_chunks;
     int io;
-    if (!PyArg_ParseTuple(args, "KKKKKKKi", &nthreads, &scratch, &device_scratch,
+    PyObject *pool;
+    if (!PyArg_ParseTuple(args, "OKKKKKKKi", &pool, &nthreads, &scratch, &device_scratch,
                           &index_cache, &metadata_max, &chunks, &encoded_chunks, &io)) {
         return NULL;
     }
@@ -48,9 +49,17 @@ static PyObject *context_new(PyObject *module, PyObject *args) {
     o.chunk_cache_nbytes = chunks;
     o.encoded_cache_nbytes = encoded_chunks;
     o.io = (hr_io_mode)io;
+    hr_device_allocator hooks = {.struct_size = sizeof hooks};
+    if (pool != Py_None && !ext_pool_hooks(state, pool, &hooks)) {
+        return NULL;
+    }
+    o.device_allocator = &hooks;
     hr_error err = HR_ERROR_INIT;
     hr_context *context = NULL;
     if (hr_context_create(&o, &context, &err) != HR_OK) {
+        if (hooks.destroy != NULL) {
+            hooks.destroy(hooks.user);
+        }
         return ext_raise(state, &err);
     }
     ext_context *self = ext_new(state, state->context);
@@ -173,8 +182,9 @@ static PyMethodDef functions[] = {
     {"describe_device", describe_device, METH_VARARGS,
      "describe_device(type, index) -> dict"},
     {"context", context_new, METH_VARARGS,
-     "context(nthreads, scratch, device_scratch, index_cache, metadata_max, chunk_cache, "
-     "encoded_cache, io) -> Context"},
+     "context(pool, nthreads, scratch, device_scratch, index_cache, metadata_max, "
+     "chunk_cache, "
+     "encoded_cache, io) -> Context: pool is None, or see _pools.py"},
     {"open", ext_open, METH_VARARGS,
      "open(context, url, consolidated, zarr_format) -> Node"},
     {"open_store", ext_open_store, METH_VARARGS,
@@ -188,11 +198,11 @@ static PyMethodDef functions[] = {
      "in it goes before what the adapter has"},
     {"is_given_up", ext_is_given_up, METH_VARARGS,
      "is_given_up(reading) -> bool: does nobody want what a store is in a call for?"},
-    {"end_stores", ext_end_stores, METH_NOARGS,
-     "end_stores(): from now on stores that are Python's fail; none is in a call after "
-     "it"},
-    {"stores_forked", ext_stores_forked, METH_NOARGS,
-     "stores_forked(): in a child, where no thread of the parent's is in a call"},
+    {"end_calls", ext_end_calls, METH_NOARGS,
+     "end_calls(): from now on stores and pools that are Python's fail; none is in a "
+     "call after it"},
+    {"calls_forked", ext_calls_forked, METH_NOARGS,
+     "calls_forked(): in a child, where no thread of the parent's is in a call"},
     {"selection", ext_selection_new, METH_VARARGS,
      "selection(node, kind, key) -> Selection"},
     {"selections", ext_selections_new, METH_VARARGS,

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define READING "headrace.reading"
 #define GAP_NBYTES (256 << 10) /* quicker read than asked for twice, also from afar */
@@ -30,22 +29,6 @@ typedef struct python_value {
     PyObject *key; /* NULL: all bytes are here */
     Py_buffer bytes;
 } python_value;
-
-/* Take the GIL; false once the interpreter is ending, when nobody may any more. */
-static bool enter(ext_state *state, PyGILState_STATE *gil) {
-    (void)atomic_fetch_add(&state->ncallers, 1);
-    if (atomic_load(&state->is_ending)) {
-        (void)atomic_fetch_sub(&state->ncallers, 1);
-        return false;
-    }
-    *gil = PyGILState_Ensure();
-    return true;
-}
-
-static void leave(ext_state *state, PyGILState_STATE gil) {
-    PyGILState_Release(gil);
-    (void)atomic_fetch_sub(&state->ncallers, 1);
-}
 
 static hr_status fail_ending(hr_error *err) {
     (void)snprintf(err->message, sizeof err->message, "the interpreter is ending");
@@ -172,11 +155,11 @@ static hr_status python_open(void *user, const char *key, const hr_read_context 
                              hr_custom_value *out, hr_error *err) {
     const python_store *s = user;
     PyGILState_STATE gil;
-    if (!enter(s->state, &gil)) {
+    if (!ext_enter(s->state, &gil)) {
         return fail_ending(err);
     }
     hr_status status = open_held(s, key, reading, out, err);
-    leave(s->state, gil);
+    ext_leave(s->state, gil);
     return status;
 }
 
@@ -213,11 +196,11 @@ static hr_status python_read(void *user, void *handle, uint64_t offset, uint64_t
         return HR_OK;
     }
     PyGILState_STATE gil;
-    if (!enter(s->state, &gil)) {
+    if (!ext_enter(s->state, &gil)) {
         return fail_ending(err);
     }
     hr_status status = read_held(s, v, offset, nbytes, dst, reading, nread, err);
-    leave(s->state, gil);
+    ext_leave(s->state, gil);
     return status;
 }
 
@@ -226,12 +209,12 @@ static void python_close(void *user, void *handle) {
     const python_store *s = user;
     python_value *v = handle;
     PyGILState_STATE gil;
-    if (enter(s->state, &gil)) {
+    if (ext_enter(s->state, &gil)) {
         if (v->key == NULL) {
             PyBuffer_Release(&v->bytes);
         }
         Py_XDECREF(v->key);
-        leave(s->state, gil);
+        ext_leave(s->state, gil);
     }
     free(v);
 }
@@ -270,20 +253,20 @@ static hr_status python_list(void *user, const char *prefix,
                              void *sink, hr_error *err) {
     const python_store *s = user;
     PyGILState_STATE gil;
-    if (!enter(s->state, &gil)) {
+    if (!ext_enter(s->state, &gil)) {
         return fail_ending(err);
     }
     hr_status status = list_held(s, prefix, entry, sink, err);
-    leave(s->state, gil);
+    ext_leave(s->state, gil);
     return status;
 }
 
 static void python_destroy(void *user) {
     python_store *s = user;
     PyGILState_STATE gil;
-    if (enter(s->state, &gil)) {
+    if (ext_enter(s->state, &gil)) {
         Py_DECREF(s->adapter);
-        leave(s->state, gil);
+        ext_leave(s->state, gil);
     }
     free(s);
 }
@@ -331,21 +314,4 @@ PyObject *ext_python_store(PyObject *module, PyObject *args) {
     hr_status status =
         create(((ext_context *)context)->context, &functions, &store, &err);
     return status == HR_OK ? ext_store_wrap(state, store) : ext_raise(state, &err);
-}
-
-PyObject *ext_end_stores(PyObject *module, PyObject *args) {
-    (void)args;
-    ext_state *state = ext_state_of(module);
-    const struct timespec moment = {.tv_nsec = 1000000};
-    atomic_store(&state->is_ending, true);
-    Py_BEGIN_ALLOW_THREADS while (atomic_load(&state->ncallers) > 0) {
-        (void)nanosleep(&moment, NULL);
-    }
-    Py_END_ALLOW_THREADS return Py_BuildValue("");
-}
-
-PyObject *ext_stores_forked(PyObject *module, PyObject *args) {
-    (void)args;
-    atomic_store(&ext_state_of(module)->ncallers, 0); /* they are the parent's */
-    return Py_BuildValue("");
 }

@@ -199,7 +199,11 @@ hr_context *hr_context_ref(hr_context *context) {
 
 void hr_context_unref(hr_context *context) {
     if (context != NULL && atomic_fetch_sub(&context->refs, 1) == 1) {
+        const hr_device_allocator hooks = context->device_allocator;
         context_free(context);
+        if (hooks.destroy != NULL) {
+            hooks.destroy(hooks.user);
+        }
     }
 }
 

@@ -99,6 +99,21 @@ def test_allocators(a, allocator):
         assert a[0:0].shape == (0, 400)
 
 
+def in_use(framework):
+    return (cupy.get_default_memory_pool().used_bytes() if framework == "cupy"
+            else torch.cuda.memory_allocated())
+
+
+@pytest.mark.parametrize("framework", ["cupy", "torch"])
+def test_staging_memory_is_of_the_framework(a, folder, framework):
+    before = in_use(framework)
+    with hr.config(allocator=framework, nthreads=5):
+        opened = hr.open(folder / "a")
+        for _ in range(5):
+            assert (opened.read(..., device="cuda").result().to("numpy") == DATA).all()
+    assert in_use(framework) > before + (1 << 20)
+
+
 def test_packed_numbers_are_the_same_as_on_the_host(folder):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

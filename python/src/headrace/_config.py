@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import contextvars
 import dataclasses
+import functools
 import operator
 import os
 import sys
 import threading
 from typing import Any
 
-from . import _ext
+from . import _ext, _pools
 from ._errors import ArgumentError
 
 CPU, CUDA, SIMT = 1, 2, 3  # the library's numbers
 HOST = (CPU, 0)
-ALLOCATORS = ("cupy", "torch", "rmm")
 IO_MODES = ("buffered", "direct")  # in the order of the library's numbers
 ON_ERROR = ("deliver", "fill", "stop")  # likewise
 
@@ -92,8 +93,9 @@ class Config:
     delivered; "fill": and its own elements get the fill value; "stop": the read is cancelled.
     skip_checksums: do not verify checksums. host_share: per cent of the chunks that a GPU could
     decode for the host to decode beside it, or "auto": as many as earlier reads let expect to
-    help. allocator: where device memory comes from: None (the driver), "cupy", "torch", "rmm",
-    or a function (nbytes, index) -> object with the CUDA array interface. nthreads, scratch_nbytes (pinned memory),
+    help. allocator: where device memory comes from: None (the driver), the pool of "cupy",
+    "torch" or "rmm", for results and, of what is opened from then on, for staging; or a function
+    (nbytes, index) -> object with the CUDA array interface, for results only. nthreads, scratch_nbytes (pinned memory),
     device_scratch_nbytes, index_cache_nbytes, metadata_max_nbytes: budgets of what is
     opened from then on; 0 = the library's default. chunk_cache_nbytes, encoded_cache_nbytes:
     as much of decoded chunks, and of chunks as they are stored, is kept in host memory
@@ -172,26 +174,44 @@ def _checked(changes: dict[str, Any]) -> dict[str, Any]:
     if not (_is_one_of(("auto",), share) or type(share) is int and 0 <= share <= 100):
         raise ArgumentError(f"host_share is a number from 0 to 100, or 'auto', not {share!r}")
     allocator = checked.get("allocator")
-    if not (allocator is None or _is_one_of(ALLOCATORS, allocator) or callable(allocator)):
-        raise ArgumentError(f"no allocator {allocator!r}: {', '.join(ALLOCATORS)}, a function")
+    pools = tuple(_pools.TAKERS)
+    if not (allocator is None or _is_one_of(pools, allocator) or callable(allocator)):
+        raise ArgumentError(f"no allocator {allocator!r}: {', '.join(pools)}, a function")
     return checked
 
 
 config = Config()
-_contexts: dict[tuple[int, ...], _ext.Context] = {}
+_contexts: dict[tuple[Any, ...], _ext.Context] = {}
 _contexts_lock = threading.Lock()
 os.register_at_fork(after_in_child=_contexts_lock._at_fork_reinit)  # type: ignore[attr-defined]
 
 
+@functools.cache
+def ends_calls_in_time() -> None:
+    """No thread of the library's may be in Python when the interpreter ends. Registered late,
+    so that it is before what those who are called registered themselves."""
+    atexit.register(_ext.end_calls)
+    os.register_at_fork(after_in_child=_ext.calls_forked)
+
+
+def _new_context(budgets: tuple[int, ...], pool: str | None) -> _ext.Context:
+    if pool is None:
+        return _ext.context(None, *budgets)
+    ends_calls_in_time()
+    return _ext.context(_pools.Pool(pool), *budgets)
+
+
 def context() -> _ext.Context:
-    """The library's context for the budgets in force: made once, kept."""
-    budgets = config.get().budgets
-    found = _contexts.get(budgets)
+    """The library's context for the budgets and the pool in force: made once, kept."""
+    settings = config.get()
+    pool = settings.allocator if isinstance(settings.allocator, str) else None
+    key = (*settings.budgets, pool)
+    found = _contexts.get(key)
     if found is None:
         with _contexts_lock:
-            found = _contexts.get(budgets)
+            found = _contexts.get(key)
             if found is None:
-                found = _contexts[budgets] = _ext.context(*budgets)
+                found = _contexts[key] = _new_context(settings.budgets, pool)
     return found
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-from typing import Any, Iterator
+from typing import Any
 
 import numpy as np
 
-from . import _config, _ext
+from . import _config, _ext, _pools
 from ._config import CUDA
 from ._errors import ArgumentError, ShapeError
 from ._tensor import Tensor, as_tensor
@@ -33,43 +32,6 @@ def stream_handle(stream: Any) -> int:
     raise ArgumentError(f"{stream!r} is no stream: it has no __cuda_stream__")
 
 
-@contextlib.contextmanager
-def _on_stream(framework: Any, stream: int) -> Iterator[None]:
-    """The framework's current stream, for memory that its pool orders by streams."""
-    if not stream:
-        yield
-    else:
-        with framework.ExternalStream(stream):
-            yield
-
-
-def _from_cupy(nbytes: int, index: int, stream: int) -> tuple[Any, int]:
-    import cupy
-    with cupy.cuda.Device(index), _on_stream(cupy.cuda, stream):
-        return cupy.empty(nbytes, "u1"), int(cupy.cuda.get_current_stream().ptr)
-
-
-def _from_torch(nbytes: int, index: int, stream: int) -> tuple[Any, int]:
-    import torch
-    chosen = torch.cuda.ExternalStream(stream, device=index) if stream else None
-    with torch.cuda.device(index), torch.cuda.stream(chosen):
-        memory = torch.empty(nbytes, dtype=torch.uint8, device=f"cuda:{index}")
-        return memory, int(torch.cuda.current_stream(index).cuda_stream)
-
-
-def _from_rmm(nbytes: int, index: int, stream: int) -> tuple[Any, int]:
-    import cupy
-    import rmm
-    with cupy.cuda.Device(index):
-        if not stream:
-            return rmm.DeviceBuffer(size=nbytes), 0
-        chosen = rmm.pylibrmm.stream.Stream(cupy.cuda.ExternalStream(stream))
-        return rmm.DeviceBuffer(size=nbytes, stream=chosen), stream
-
-
-_ALLOCATORS = {"cupy": _from_cupy, "torch": _from_torch, "rmm": _from_rmm}
-
-
 class Outputs:
     """Makes and checks the destinations of one batch; `stream` is what it is ordered after."""
 
@@ -87,7 +49,7 @@ class Outputs:
         for n in shape:
             nbytes *= n
         if isinstance(allocator, str):
-            memory, stream = _ALLOCATORS[allocator](nbytes, device[1], self.stream)
+            memory, stream = _pools.TAKERS[allocator](nbytes, device[1], self.stream)
             self._follow(stream)
         else:
             memory = allocator(nbytes, device[1])

@@ -186,7 +186,7 @@ def _end() -> None:
         if cancelled:
             await asyncio.wait(cancelled, timeout=1)
 
-    _ext.end_stores()
+    _ext.end_calls()
     for loop in [loop for loop in _loops if loop.is_running()]:
         with contextlib.suppress(TimeoutError):  # it may be stuck itself
             asyncio.run_coroutine_threadsafe(settle(), loop).result(2)
@@ -196,7 +196,7 @@ def _forget_threads() -> None:
     """They are the parent's."""
     _idle.clear()
     _loops.clear()
-    _ext.stores_forked()
+    _ext.calls_forked()
 
 
 @functools.cache

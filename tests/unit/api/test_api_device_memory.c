@@ -66,6 +66,7 @@ typedef struct world {
     hr_store *store;
     hr_node *arrays[2]; /* raw, Blosc */
     uint8_t *data, *out;
+    int ndestroyed;
     hr_error err;
 } world;
 
@@ -86,6 +87,13 @@ static void *pinned_alloc(void *user, hr_device device, size_t nbytes) {
 
 static void pinned_free(void *user, hr_device device, void *ptr, size_t nbytes) {
     give(&((world *)user)->pinned, device, ptr, nbytes, NULL);
+}
+
+static void count_destroyed(void *user) {
+    world *w = user;
+    w->ndestroyed++;
+    assert_int_equal(atomic_load(&w->device.nlive), 0);
+    assert_int_equal(atomic_load(&w->pinned.nlive), 0);
 }
 
 static void put_chunks(world *w, const char *path, const char *compressor) {
@@ -121,7 +129,9 @@ static void open_world(world *w, size_t pinned_nbytes, size_t device_nbytes) {
                                  .alloc = device_alloc,
                                  .free = device_free,
                                  .alloc_pinned = pinned_alloc,
-                                 .free_pinned = pinned_free};
+                                 .free_pinned = pinned_free,
+                                 .destroy = count_destroyed};
+    w->ndestroyed = 0;
     hr_context_options o = HR_CONTEXT_OPTIONS_INIT;
     o.nthreads = 2;
     o.scratch_nbytes = pinned_nbytes;
@@ -141,8 +151,7 @@ static void close_world(world *w) {
     hr_node_unref(w->arrays[1]);
     hr_store_unref(w->store);
     hr_context_unref(w->context);
-    assert_int_equal(atomic_load(&w->device.nlive), 0);
-    assert_int_equal(atomic_load(&w->pinned.nlive), 0);
+    assert_int_equal(w->ndestroyed, 1); /* after all that frees */
     assert_int_equal(atomic_load(&w->device.nwrong), 0);
     assert_int_equal(atomic_load(&w->pinned.nwrong), 0);
 }
@@ -253,10 +262,14 @@ static void what_is_refused_once_is_made_up_for_and_else_an_error(void **state) 
 
 static void half_a_pair_of_hooks_is_refused(void **state) {
     world *w = *state;
-    hr_device_allocator hooks = {.struct_size = sizeof hooks, .alloc = device_alloc};
+    hr_device_allocator hooks = {.struct_size = sizeof hooks,
+                                 .user = w,
+                                 .alloc = device_alloc,
+                                 .destroy = count_destroyed};
     hr_context_options o = HR_CONTEXT_OPTIONS_INIT;
     o.device_allocator = &hooks;
     assert_int_equal(hr_context_create(&o, &w->context, &w->err), HR_ERR_ARGUMENT);
+    assert_int_equal(w->ndestroyed, 0); /* what failed has nothing to give back */
     hooks =
         (hr_device_allocator){.struct_size = sizeof hooks, .free_pinned = pinned_free};
     assert_int_equal(hr_context_create(&o, &w->context, &w->err), HR_ERR_ARGUMENT);
