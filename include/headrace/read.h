@@ -125,9 +125,11 @@ typedef struct hr_read_options {
 
 /* As many as earlier batches of the context let expect the batch to be done soonest: of
  * such chunks on that device (none before there was one), and on the host (a batch
- * without sends one chunk there, to learn). It is off unless asked for: the model takes
- * kernels to need twice the time for twice the chunks, which a GPU that few chunks do not
- * fill does not. Where the chunks of a batch are not all alike, none. */
+ * without sends one chunk there, to learn). However few chunks kernels get, the model has
+ * them take as long as the shortest of those batches, since a GPU works on many chunks at
+ * once; so what gains are few chunks that are large or decode slowly, and mostly by
+ * leaving all of them to the host. Where the chunks of a batch are not all alike, none.
+ */
 #define HR_HOST_SHARE_MEASURED (-1)
 
 #define HR_READ_OPTIONS_INIT ((hr_read_options){.struct_size = sizeof(hr_read_options)})

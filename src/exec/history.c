@@ -1,6 +1,8 @@
 /* What the reads of a context took. SPDX-License-Identifier: Apache-2.0 */
 #include "exec/history.h"
 
+#include <math.h>
+
 #include "core/hash.h"
 #include "exec/run.h"
 
@@ -48,7 +50,7 @@ static hr__past *find_or_make(hr__history *h, hr__history_key key) {
         p = &h->entries[h->next];
         h->n += h->n < HR__HISTORY_SIZE;
         h->next = (h->next + 1) % HR__HISTORY_SIZE;
-        *p = (hr__past){.key = key};
+        *p = (hr__past){.key = key, .kernels_ns = INFINITY, .kernels_rate = INFINITY};
     }
     return p;
 }
@@ -65,6 +67,16 @@ static bool is_of_one_key(const hr__run *run) {
     return true;
 }
 
+static void learn_kernels(hr__past *p, const hr__run *run, uint64_t nbytes) {
+    const uint64_t of_device = nbytes - atomic_load(&run->decoded_cpu_nbytes);
+    const double ns = (double)atomic_load(&run->stages.ns[HR_STAGE_KERNELS]);
+    if (of_device > 0) {
+        const double rate = ns / (double)of_device;
+        p->kernels_ns = ns < p->kernels_ns ? ns : p->kernels_ns;
+        p->kernels_rate = rate < p->kernels_rate ? rate : p->kernels_rate;
+    }
+}
+
 void hr__history_learn(hr__history *h, const hr__run *run) {
     const uint64_t nbytes = atomic_load(&run->decoded_nbytes);
     if (nbytes == 0 || atomic_load(&run->nkept_decoded) > 0 || !is_of_one_key(run)) {
@@ -79,6 +91,7 @@ void hr__history_learn(hr__history *h, const hr__run *run) {
     p->decoded_nbytes = (p->decoded_nbytes >> old) + nbytes;
     p->host_nbytes = (p->host_nbytes >> old) + atomic_load(&run->decoded_cpu_nbytes);
     p->copied_nbytes = (p->copied_nbytes >> old) + atomic_load(&run->copied_nbytes);
+    learn_kernels(p, run, nbytes);
     for (int i = 0; i < HR_NSTAGES; i++) {
         p->ns[i] = (p->ns[i] >> old) + atomic_load(&run->stages.ns[i]);
     }
@@ -117,7 +130,8 @@ static void work_out_costs(const hr__past *p, double host_rate, double nbytes,
     c->decode = host_rate < 0 ? -1 : host_rate * nbytes;
     c->copy_encoded = encoded > 0 ? encoded / (all - host) * copy * nbytes : 0;
     c->copy_decoded = copy * nbytes;
-    c->kernels = (double)p->ns[HR_STAGE_KERNELS] / (all - host) * nbytes;
+    c->kernels = p->kernels_rate * nbytes;
+    c->latency = p->kernels_ns;
     c->store = (double)p->ns[HR_STAGE_STORE] / all * nbytes;
 }
 

@@ -31,6 +31,8 @@ typedef struct hr__past {
     uint64_t decoded_nbytes, host_nbytes; /* all, and what the host decoded */
     uint64_t copied_nbytes;
     uint64_t ns[HR_NSTAGES];
+    /* The least of any batch: of kernels in all, and for each byte that they decoded. */
+    double kernels_ns, kernels_rate;
 } hr__past;
 
 #define HR__HISTORY_SIZE 32

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/host_share.h"
 
-#define LEAST_GAIN 0.1
+#define LEAST_GAIN 0.2
 
 static double larger(double a, double b) {
     return a > b ? a : b;
@@ -19,8 +19,8 @@ static double host_ns(const hr__host_share_costs *c, uint64_t n, uint64_t k,
 
 static double batch_ns(const hr__host_share_costs *c, uint64_t n, uint64_t k,
                        uint32_t nthreads) {
-    const double kernels = (double)(n - k) * c->kernels + (double)n * c->store;
-    return larger(host_ns(c, n, k, nthreads), kernels);
+    const double kernels = k < n ? larger((double)(n - k) * c->kernels, c->latency) : 0;
+    return larger(host_ns(c, n, k, nthreads), kernels + (double)n * c->store);
 }
 
 uint64_t hr__host_share_choose(const hr__host_share_costs *c, uint64_t n,

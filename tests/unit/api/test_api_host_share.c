@@ -155,12 +155,13 @@ static void inject(world *w, uint64_t decode_ns, uint64_t kernels_ns) {
     hr__history *h = &w->context->history;
     h->n = 1;
     h->next = 1;
-    h->entries[0] = (hr__past){
-        .key = {.alike = w->node->source.alike, .device = simt},
-        .decoded_nbytes = UINT64_C(2) << 30, /* half here, half there */
-        .host_nbytes = UINT64_C(1) << 30,
-        .copied_nbytes = UINT64_C(3) << 29,
-        .ns = {[HR_STAGE_DECODE] = decode_ns, [HR_STAGE_KERNELS] = kernels_ns}};
+    h->entries[0] =
+        (hr__past){.key = {.alike = w->node->source.alike, .device = simt},
+                   .decoded_nbytes = UINT64_C(2) << 30, /* half here, half there */
+                   .host_nbytes = UINT64_C(1) << 30,
+                   .copied_nbytes = UINT64_C(3) << 29,
+                   .ns = {[HR_STAGE_DECODE] = decode_ns, [HR_STAGE_KERNELS] = kernels_ns},
+                   .kernels_rate = (double)kernels_ns / (double)(UINT64_C(1) << 30)};
 }
 
 static void measured_does_what_the_model_says(void **state) {

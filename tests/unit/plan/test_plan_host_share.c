@@ -18,8 +18,8 @@ static double model(const hr__host_share_costs *c, uint64_t n, uint64_t k,
     const double turns = (double)((k + nthreads - 1) / nthreads);
     const double threads = (double)n * c->thread / nthreads + turns * c->decode;
     const double copies = (double)(n - k) * c->copy_encoded + (double)k * c->copy_decoded;
-    return larger(larger(threads, copies),
-                  (double)(n - k) * c->kernels + (double)n * c->store);
+    const double kernels = k < n ? larger((double)(n - k) * c->kernels, c->latency) : 0;
+    return larger(larger(threads, copies), kernels + (double)n * c->store);
 }
 
 static double drawn(void) {
@@ -37,7 +37,8 @@ static void the_choice_is_the_best_of_all(void **state) {
                                         .copy_encoded = encoded,
                                         .copy_decoded = encoded + drawn() / 4,
                                         .kernels = drawn(),
-                                        .store = drawn() / 10};
+                                        .store = drawn() / 10,
+                                        .latency = drawn() * 4};
         const uint64_t n = (uint64_t)(rand() % 40);
         const uint32_t nthreads = (uint32_t)(1 + rand() % 16);
         double best = model(&c, n, 0, nthreads);
@@ -48,7 +49,7 @@ static void the_choice_is_the_best_of_all(void **state) {
         }
         const uint64_t k = hr__host_share_choose(&c, n, nthreads);
         assert_true(k <= n);
-        if (best < 0.9 * none) {
+        if (best < 0.8 * none) {
             assert_true(model(&c, n, k, nthreads) <= best * (1 + 1e-12));
             nsplit++;
         } else {
@@ -77,11 +78,29 @@ static void what_bounds_elsewhere_is_left_alone(void **state) {
     assert_int_equal(hr__host_share_choose(&c, 50, 16), 0); /* and so is the bus */
 }
 
+/* Sixteen zstd chunks of 1 MiB on sixteen cores and a GPU that they do not fill: 14 of
+ * them on the host took 4.1 ms, none 2.5. */
+static void kernels_that_are_not_full_gain_nothing(void **state) {
+    (void)state;
+    hr__host_share_costs c = {.thread = 260e3,
+                              .decode = 1730e3,
+                              .copy_encoded = 6e3,
+                              .copy_decoded = 22e3,
+                              .kernels = 10e3,
+                              .store = 4e3,
+                              .latency = 2190e3};
+    assert_int_equal(hr__host_share_choose(&c, 16, 16), 0);
+    assert_int_equal(hr__host_share_choose(&c, 2048, 16), 0);
+    c.latency = 20000e3; /* then the host does all, or nothing is gained */
+    assert_int_equal(hr__host_share_choose(&c, 16, 16), 16);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_choice_is_the_best_of_all),
         cmocka_unit_test(slow_kernels_and_idle_cores_share_the_work),
         cmocka_unit_test(what_bounds_elsewhere_is_left_alone),
+        cmocka_unit_test(kernels_that_are_not_full_gain_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
