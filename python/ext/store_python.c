@@ -2,10 +2,10 @@
  *
  * An adapter (headrace/_stores.py) has three methods:
  *
- *     open(key, in_parts, reading) -> None where it is absent; the value as bytes; or its
- *                                     size
- *     read(key, offset, nbytes, reading) -> bytes, of a value whose size was given
- *     list(prefix) -> pairs of a name and whether it is a prefix
+ *     open(key, in_parts, reading) -> None where it is absent; else the value as bytes,
+ * or its size, and its version (0: not known) read(key, offset, nbytes, reading) ->
+ * bytes, of a value whose size was given list(prefix) -> pairs of a name and whether it
+ * is a prefix
  *
  * in_parts says whether parts of the value will be read (None: it is metadata). reading
  * is for is_given_up(). The GIL is held while they run, and not while bytes are copied.
@@ -109,8 +109,14 @@ static PyObject *in_parts(const hr_read_context *reading) {
                            strstr(info.array->format, "tiff") != NULL);
 }
 
-static bool take_value(PyObject *given, const char *key, python_value *v,
-                       uint64_t *nbytes) {
+static bool take_value(PyObject *pair, const char *key, python_value *v, uint64_t *nbytes,
+                       uint64_t *version) {
+    PyObject *given;
+    unsigned long long number;
+    if (!PyArg_ParseTuple(pair, "OK", &given, &number)) {
+        return false;
+    }
+    *version = number;
     if (PyLong_Check(given)) {
         *nbytes = PyLong_AsUnsignedLongLong(given);
         v->key = PyErr_Occurred() == NULL ? ext_text(key) : NULL;
@@ -139,7 +145,7 @@ static hr_status open_held(const python_store *s, const char *key,
         status = HR_ERR_NOT_FOUND;
     } else if (v == NULL) {
         status = HR_ERR_MEMORY;
-    } else if (!take_value(given, key, v, &out->nbytes)) {
+    } else if (!take_value(given, key, v, &out->nbytes, &out->version)) {
         status = fail_raised(reading, err);
     }
     Py_DECREF(given);

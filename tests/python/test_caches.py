@@ -75,3 +75,55 @@ def test_a_file_that_was_written_again_is_read_again(path):
         assert a[0, 0] == 0
         zarr.open_array(path, mode="r+")[:10] = -DATA[:10]
         assert a[...].tolist() == np.concatenate([-DATA[:10], DATA[10:]]).tolist()
+
+
+class Versioned:
+    """A store of bytes by key that tells versions, and notes what is asked of it."""
+
+    def __init__(self, path):
+        self.path, self.asked, self.versions = path, [], {}
+
+    def _value(self, key):
+        try:
+            with open(os.path.join(self.path, key), "rb") as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+
+    def get(self, key):
+        self.asked.append(key)
+        return self._value(key)
+
+    def version(self, key):
+        return self.versions.get(key, -1)
+
+
+class VersionedParts(Versioned):
+    def size(self, key):
+        value = self._value(key)
+        return None if value is None else len(value)
+
+    def read(self, key, offset, nbytes):
+        return self.get(key)[offset:offset + nbytes]
+
+
+@pytest.mark.parametrize("kind", [Versioned, VersionedParts])
+def test_a_store_in_python_that_tells_versions_is_kept(path, kind):
+    store = kind(path)
+    with hr.config(encoded_cache_nbytes=1 << 20):
+        a = hr.open(store)
+        a[...]
+        store.asked.clear()
+        future = a.read(...)
+        assert future.result().tolist() == DATA.tolist() and future.stats()["nkept_encoded"] == 12
+        assert len(store.asked) == (0 if kind is VersionedParts else 12)
+        z = zarr.open_array(path, mode="r+")
+        z[:10, :10] = -DATA[:10, :10]
+        store.versions["c/0/0"] = 2
+        assert a[...].tolist() == z[...].tolist()
+        store.versions = dict.fromkeys((f"c/{i}/{j}" for i in range(4) for j in range(3)), 0)
+        future = a.read(...)
+        assert future.result().tolist() == z[...].tolist() and future.stats()["nkept_encoded"] == 0
+        store.versions = {"c/0/0": "new"}
+        with pytest.raises(hr.StoreError, match="TypeError"):
+            a[0]

@@ -74,18 +74,25 @@ class ObjectStore:
     def __init__(self, store: Any) -> None:
         self._store = store
         self._has_parts = hasattr(store, "size") and hasattr(store, "read")
+        self._has_versions = hasattr(store, "version")
 
     def _call(self, function: Callable[..., Any], *args: Any, reading: Any = None) -> Any:
         if type(self._store) is dict:  # which answers at once
             return function(*args)
         return _wait(_start(function, *args), reading)
 
-    def open(self, key: str, in_parts: bool | None, reading: Any) -> Any:
-        if self._has_parts and not _is_whole(key, in_parts):
-            size = self._call(self._store.size, key, reading=reading)
-            return None if size is None else operator.index(size)
-        value = self._call(self._store.get, key, reading=reading)
-        return None if value is None else memoryview(value)
+    def open(self, key: str, in_parts: bool | None, reading: Any) -> tuple[Any, int] | None:
+        return self._call(self._open, key, in_parts, reading=reading)  # type: ignore[no-any-return]
+
+    def _open(self, key: str, in_parts: bool | None) -> tuple[Any, int] | None:
+        # The version first: should the value change, it is older than what is read. Bytes that
+        # are kept need not be asked for.
+        version = operator.index(self._store.version(key)) if self._has_versions else 0
+        if self._has_parts and (version or not _is_whole(key, in_parts)):
+            size = self._store.size(key)
+            return None if size is None else (operator.index(size), version)
+        value = self._store.get(key)
+        return None if value is None else (memoryview(value), version)
 
     def read(self, key: str, offset: int, nbytes: int, reading: Any) -> Any:
         return self._call(self._store.read, key, offset, nbytes, reading=reading)
@@ -139,7 +146,7 @@ class ZarrStore:
         buffer = self._run(self._store.get(key, cpu.buffer_prototype, byte_range), reading)
         return None if buffer is None else memoryview(buffer.as_numpy_array())
 
-    def open(self, key: str, in_parts: bool | None, reading: Any) -> Any:
+    def open(self, key: str, in_parts: bool | None, reading: Any) -> tuple[Any, int] | None:
         try:
             if in_parts is None:  # nobody may have used the store yet
                 self._run(self._store._ensure_open())
@@ -149,7 +156,8 @@ class ZarrStore:
             value = None
         if value is None:
             self.absent.add(key)
-        return value
+            return None
+        return value, 0
 
     def read(self, key: str, offset: int, nbytes: int, reading: Any) -> Any:
         from zarr.abc.store import RangeByteRequest
