@@ -48,7 +48,7 @@ def test_elements_of_a_bad_chunk_are_filled(way):
             future = a.read(..., out)
     with pytest.raises(hr.ChecksumError) as caught:
         future.result()
-    assert caught.value.key == "c/1" and out.tolist() == want.tolist()
+    assert caught.value.key in ("c/1", "c/3") and out.tolist() == want.tolist()
     assert future.result(partial=True) is not None
     assert a.read(..., on_error="fill").result(partial=True).tolist() == want.tolist()
 
