@@ -15,46 +15,60 @@
 #define DEFLATE_SYMBOL_NBITS 48 /* the most that a match takes */
 #define DEFLATE_FARTHEST 32768
 
-/* Entries. Bits 0 … 4: bits of the symbol; 5 … 9: of its code, which come first.
- * SPECIAL: neither literal nor length, or no distance. LONG: the code is longer. */
+/* Bits are looked at with two others before them, whatever those are, so that the bits
+ * that an entry is found by say where it lies, in bytes. */
+#define DEFLATE_BEFORE 2
+
+/* Entries. Bits 0 … 4: bits of the symbol; 5 … 9: of its code, which come first, and
+ * those before it. SPECIAL: neither literal nor length, or no distance. LONG: the code is
+ * longer. */
 #define DEFLATE_IS_END (UINT32_C(1) << 19)
 #define DEFLATE_IS_LONG (UINT32_C(1) << 20)
 #define DEFLATE_IS_SPECIAL (UINT32_C(1) << 21)
 #define DEFLATE_IS_LITERAL (UINT32_C(1) << 22)
-#define DEFLATE_LENGTH_SHIFT 23 /* above it the least length: 1 for a literal */
+#define DEFLATE_LENGTH_SHIFT 23 /* above it the least length: 0 for a literal */
 #define DEFLATE_LITERAL_SHIFT 10
 /* Of distances: */
 #define DEFLATE_IS_LONG_DISTANCE (UINT32_C(1) << 15)
 #define DEFLATE_IS_NO_DISTANCE (UINT32_C(1) << 16)
 #define DEFLATE_DISTANCE_SHIFT 17 /* above it the least distance */
-#define DEFLATE_FAR (UINT32_C(32767) << DEFLATE_DISTANCE_SHIFT) /* of no bits */
 
-static __device__ __forceinline__ uint32_t deflate_literal_entry(uint32_t symbol,
-                                                                 uint32_t nbits) {
-    const uint32_t code = nbits << 5 | nbits;
-    if (symbol < DEFLATE_END) {
-        return UINT32_C(1) << DEFLATE_LENGTH_SHIFT | DEFLATE_IS_LITERAL |
-               symbol << DEFLATE_LITERAL_SHIFT | code;
+static __device__ __forceinline__ uint32_t deflate_nbits(uint32_t nbits) {
+    return (nbits + DEFLATE_BEFORE) << 5 | nbits;
+}
+struct deflate_literals {
+    typedef uint32_t type;
+    static __device__ __forceinline__ uint32_t entry(uint32_t symbol, uint32_t nbits) {
+        const uint32_t code = deflate_nbits(nbits);
+        if (symbol < DEFLATE_END) {
+            return DEFLATE_IS_LITERAL | symbol << DEFLATE_LITERAL_SHIFT | code;
+        }
+        const uint32_t s = symbol - DEFLATE_END - 1;
+        const uint32_t extra = s >= 8 && s < 28 ? (s >> 2) - 1 : 0;
+        const uint32_t least = s == 28  ? 258
+                               : s >= 8 ? 3 + ((4 + (s & 3)) << extra)
+                                        : 3 + s;
+        return symbol == DEFLATE_END ? DEFLATE_IS_SPECIAL | DEFLATE_IS_END | code
+               : s > 28              ? DEFLATE_IS_SPECIAL
+                                     : least << DEFLATE_LENGTH_SHIFT | (code + extra);
     }
-    const uint32_t s = symbol - DEFLATE_END - 1;
-    const uint32_t extra = s >= 8 && s < 28 ? (s >> 2) - 1 : 0;
-    const uint32_t least = s == 28 ? 258 : s >= 8 ? 3 + ((4 + (s & 3)) << extra) : 3 + s;
-    return symbol == DEFLATE_END ? DEFLATE_IS_SPECIAL | DEFLATE_IS_END | code
-           : s > 28              ? DEFLATE_IS_SPECIAL
-                                 : least << DEFLATE_LENGTH_SHIFT | (code + extra);
-}
+};
 
-static __device__ __forceinline__ uint32_t deflate_distance_entry(uint32_t symbol,
-                                                                  uint32_t nbits) {
-    const uint32_t extra = symbol >= 4 ? (symbol >> 1) - 1 : 0;
-    const uint32_t least = symbol >= 4 ? 1 + ((2 + (symbol & 1)) << extra) : 1 + symbol;
-    return symbol > 29 ? DEFLATE_IS_NO_DISTANCE
-                       : least << DEFLATE_DISTANCE_SHIFT | ((nbits << 5 | nbits) + extra);
-}
+struct deflate_distances {
+    typedef uint32_t type;
+    static __device__ __forceinline__ uint32_t entry(uint32_t symbol, uint32_t nbits) {
+        const uint32_t extra = symbol >= 4 ? (symbol >> 1) - 1 : 0;
+        const uint32_t least =
+            symbol >= 4 ? 1 + ((2 + (symbol & 1)) << extra) : 1 + symbol;
+        return symbol > 29
+                   ? DEFLATE_IS_NO_DISTANCE
+                   : least << DEFLATE_DISTANCE_SHIFT | (deflate_nbits(nbits) + extra);
+    }
+};
 
 /* A canonical code. Codes are compared as numbers of 15 bits, the first bit highest:
- * those of up to n bits lie below limits[n], and the symbol of one of n bits is
- * symbols[(number >> (15 - n)) + bases[n]]. */
+ * those of up to n bits lie below limits[n], and the one of n bits is the
+ * (number >> (15 - n)) + bases[n]-th of all. */
 struct deflate_code {
     uint32_t limits[16], bases[16];
 };
@@ -62,21 +76,19 @@ struct deflate_code {
 static __device__ __forceinline__ uint32_t deflate_number(uint32_t bits) {
     return __brev(bits) >> 17;
 }
-/* How long the code of a number is, of `least` bits or more; 16 if there is none. */
+/* How long the code of a number is; 16 if there is none. */
 static __device__ __forceinline__ uint32_t deflate_code_nbits(const deflate_code &code,
-                                                              uint32_t number,
-                                                              uint32_t least) {
-    uint32_t n = least;
+                                                              uint32_t number) {
+    uint32_t n = 1;
     while (n < 16 && number >= code.limits[n]) {
         n++;
     }
     return n;
 }
-static __device__ __forceinline__ uint32_t deflate_symbol(const deflate_code &code,
-                                                          const uint16_t *symbols,
-                                                          uint32_t number,
-                                                          uint32_t nbits) {
-    return symbols[(number >> (15 - nbits)) + code.bases[nbits]];
+static __device__ __forceinline__ uint32_t deflate_index(const deflate_code &code,
+                                                         uint32_t number,
+                                                         uint32_t nbits) {
+    return (number >> (15 - nbits)) + code.bases[nbits];
 }
 
 /* Lanes whose four bits, of which each ballot has one, are `value`. */
@@ -97,11 +109,13 @@ static __device__ __forceinline__ void deflate_vote(uint32_t value,
     }
 }
 
-/* A warp makes the code of n lengths, 0 … 15. Returns whether it is one: complete, or
- * without any symbol, or, if allowed, of one symbol of one bit. */
+/* A warp makes the code of n lengths, 0 … 15, and puts the entries of its symbols in
+ * order: Entries::entry(symbol, nbits). Returns whether it is one: complete, or without
+ * any symbol, or, if allowed, of one symbol of one bit. */
+template <class Entries>
 static __device__ __forceinline__ bool
 deflate_make_code(uint32_t lane, const uint8_t *lengths, uint32_t n, bool may_be_single,
-                  uint16_t *symbols, deflate_code &code) {
+                  typename Entries::type *entries, deflate_code &code) {
     uint32_t count = 0, ballots[4];
     HR_NO_UNROLL
     for (uint32_t i = 0; i < n; i += 32) {
@@ -135,7 +149,7 @@ deflate_make_code(uint32_t lane, const uint8_t *lengths, uint32_t n, bool may_be
         const uint32_t at = __shfl_sync(0xFFFFFFFF, index, length);
         const uint32_t before = deflate_lanes_with(ballots, length) & ((1U << lane) - 1);
         if (length > 0 && is_good) {
-            symbols[at + (uint32_t)__popc(before)] = (uint16_t)(i + lane);
+            entries[at + (uint32_t)__popc(before)] = Entries::entry(i + lane, length);
         }
         index += lane > 0 ? (uint32_t)__popc(deflate_lanes_with(ballots, lane & 15)) : 0;
     }
@@ -143,108 +157,96 @@ deflate_make_code(uint32_t lane, const uint8_t *lengths, uint32_t n, bool may_be
     return is_good;
 }
 
-/* What decodes a block, in shared memory. */
+/* What decodes a block, in shared memory: entries by bits, and in the codes' order. */
 template <uint32_t LOG> struct deflate_tables {
     uint32_t literals[1 << LOG], distances[1 << DEFLATE_DISTANCES_LOG];
     deflate_code literal_code, distance_code;
-    uint16_t literal_symbols[DEFLATE_NLITERALS], distance_symbols[DEFLATE_NDISTANCES];
+    uint32_t all_literals[DEFLATE_NLITERALS], all_distances[DEFLATE_NDISTANCES];
 };
 
-/* The group fills the tables from the codes. It must be in step before and after. */
+/* The group fills a table from its code. It must be in step before and after. */
 template <uint32_t LOG, class Group>
-static __device__ __forceinline__ void deflate_fill_tables(const Group &group,
-                                                           deflate_tables<LOG> &t) {
+static __device__ __forceinline__ void
+deflate_fill(const Group &group, const deflate_code &code, const uint32_t *all,
+             uint32_t longer, uint32_t *table) {
+    uint32_t limits[LOG];
+    HR_UNROLL
+    for (uint32_t n = 1; n <= LOG; n++) {
+        limits[n - 1] = code.limits[n];
+    }
     HR_NO_UNROLL
     for (uint32_t i = group.rank; i < 1U << LOG; i += Group::THREADS) {
         const uint32_t number = deflate_number(i);
-        const uint32_t n = deflate_code_nbits(t.literal_code, number, 1);
-        t.literals[i] =
-            n > LOG
-                ? DEFLATE_IS_SPECIAL | DEFLATE_IS_LONG
-                : deflate_literal_entry(
-                      deflate_symbol(t.literal_code, t.literal_symbols, number, n), n);
+        uint32_t n = 1;
+        HR_UNROLL
+        for (uint32_t k = 0; k < LOG; k++) {
+            n += number >= limits[k] ? 1 : 0;
+        }
+        table[i] = n > LOG ? longer : all[deflate_index(code, number, n)];
     }
-    HR_NO_UNROLL
-    for (uint32_t i = group.rank; i < 1U << DEFLATE_DISTANCES_LOG; i += Group::THREADS) {
-        const uint32_t number = deflate_number(i);
-        const uint32_t n = deflate_code_nbits(t.distance_code, number, 1);
-        t.distances[i] =
-            n > DEFLATE_DISTANCES_LOG
-                ? DEFLATE_IS_NO_DISTANCE | DEFLATE_IS_LONG_DISTANCE
-                : deflate_distance_entry(
-                      deflate_symbol(t.distance_code, t.distance_symbols, number, n), n);
-    }
+}
+template <uint32_t LOG, class Group>
+static __device__ __forceinline__ void deflate_fill_tables(const Group &group,
+                                                           deflate_tables<LOG> &t) {
+    deflate_fill<LOG>(group, t.literal_code, t.all_literals,
+                      DEFLATE_IS_SPECIAL | DEFLATE_IS_LONG, t.literals);
+    deflate_fill<DEFLATE_DISTANCES_LOG>(group, t.distance_code, t.all_distances,
+                                        DEFLATE_IS_NO_DISTANCE | DEFLATE_IS_LONG_DISTANCE,
+                                        t.distances);
 }
 
-/* Entries of codes that are longer than their table's log, or are none. */
-static __device__ HR_NO_INLINE uint32_t deflate_long_literal(const deflate_code &code,
-                                                             const uint16_t *symbols,
-                                                             uint32_t bits,
-                                                             uint32_t least) {
-    const uint32_t number = deflate_number(bits);
-    const uint32_t n = deflate_code_nbits(code, number, least);
-    return n > 15 ? DEFLATE_IS_SPECIAL
-                  : deflate_literal_entry(deflate_symbol(code, symbols, number, n), n);
+/* The entry of a code longer than its table's log, or `none`. (All limits are compared:
+ * lanes would leave the search one by one.) */
+template <uint32_t LOG>
+static __device__ __forceinline__ uint32_t deflate_long(const deflate_code &code,
+                                                        const uint32_t *all,
+                                                        uint32_t bits, uint32_t none) {
+    const uint32_t number = deflate_number(bits >> DEFLATE_BEFORE);
+    uint32_t n = LOG + 1;
+    HR_UNROLL
+    for (uint32_t i = LOG + 1; i < 16; i++) {
+        n += number >= code.limits[i] ? 1 : 0;
+    }
+    return n > 15 ? none : all[deflate_index(code, number, n)];
 }
-static __device__ HR_NO_INLINE uint32_t deflate_long_distance(const deflate_code &code,
-                                                              const uint16_t *symbols,
-                                                              uint32_t bits) {
-    const uint32_t number = deflate_number(bits);
-    const uint32_t n = deflate_code_nbits(code, number, DEFLATE_DISTANCES_LOG + 1);
-    return n > 15 ? DEFLATE_IS_NO_DISTANCE
-                  : deflate_distance_entry(deflate_symbol(code, symbols, number, n), n);
+template <uint32_t LOG>
+static __device__ __forceinline__ uint32_t
+deflate_long_literal(const deflate_tables<LOG> &t, uint32_t bits) {
+    return deflate_long<LOG>(t.literal_code, t.all_literals, bits, DEFLATE_IS_SPECIAL);
+}
+template <uint32_t LOG>
+static __device__ __forceinline__ uint32_t
+deflate_long_distance(const deflate_tables<LOG> &t, uint32_t bits) {
+    return deflate_long<DEFLATE_DISTANCES_LOG>(t.distance_code, t.all_distances, bits,
+                                               DEFLATE_IS_NO_DISTANCE);
 }
 
 template <uint32_t LOG>
 static __device__ __forceinline__ uint32_t
 deflate_find_literal(const deflate_tables<LOG> &t, uint32_t bits) {
-    const uint32_t e = t.literals[bits & ((1U << LOG) - 1)];
-    return (e & DEFLATE_IS_LONG) != 0
-               ? deflate_long_literal(t.literal_code, t.literal_symbols, bits, LOG + 1)
-               : e;
+    const uint32_t e = t.literals[bits >> DEFLATE_BEFORE & ((1U << LOG) - 1)];
+    return (e & DEFLATE_IS_LONG) != 0 ? deflate_long_literal(t, bits) : e;
 }
 template <uint32_t LOG>
 static __device__ __forceinline__ uint32_t
 deflate_find_distance(const deflate_tables<LOG> &t, uint32_t bits) {
-    const uint32_t e = t.distances[bits & ((1U << DEFLATE_DISTANCES_LOG) - 1)];
-    return (e & DEFLATE_IS_LONG_DISTANCE) != 0
-               ? deflate_long_distance(t.distance_code, t.distance_symbols, bits)
-               : e;
+    const uint32_t e =
+        t.distances[bits >> DEFLATE_BEFORE & ((1U << DEFLATE_DISTANCES_LOG) - 1)];
+    return (e & DEFLATE_IS_LONG_DISTANCE) != 0 ? deflate_long_distance(t, bits) : e;
 }
 
 /* What an entry says, given the bits that it was found by. */
+static __device__ __forceinline__ uint32_t deflate_more(uint32_t e, uint32_t bits) {
+    return hr_shift_right(bits & hr_bits(DEFLATE_BEFORE, e), e >> 5);
+}
 static __device__ __forceinline__ uint32_t deflate_length(uint32_t e, uint32_t bits) {
-    return hr_shift_right(bits & hr_low_bits(e), e >> 5) + (e >> DEFLATE_LENGTH_SHIFT);
+    return deflate_more(e, bits) + (e >> DEFLATE_LENGTH_SHIFT);
 }
 static __device__ __forceinline__ uint32_t deflate_distance(uint32_t e, uint32_t bits) {
-    return hr_shift_right(bits & hr_low_bits(e), e >> 5) + (e >> DEFLATE_DISTANCE_SHIFT);
+    return deflate_more(e, bits) + (e >> DEFLATE_DISTANCE_SHIFT);
 }
 
-/* Bits in shared memory, the lowest of each word first. (Words have numbers, for
- * nvcc 13.0 never ends on pointers that loops carry along.) */
-struct deflate_bits {
-    const uint32_t *input;
-    uint32_t next, at, low, high; /* the words that `at` lies in and behind it */
-
-    __device__ __forceinline__ deflate_bits(const uint32_t *words, uint32_t begin)
-        : input(words), next((begin >> 5) + 2), at(begin), low(words[begin >> 5]),
-          high(words[(begin >> 5) + 1]) {}
-
-    /* 32 of them. */
-    __device__ __forceinline__ uint32_t peek() const {
-        return __funnelshift_r(low, high, at);
-    }
-    /* n < 32 */
-    __device__ __forceinline__ void skip(uint32_t n) {
-        const uint32_t to = at + n;
-        if (((at ^ to) >> 5) != 0) {
-            low = high;
-            high = input[next++];
-        }
-        at = to;
-    }
-};
-
+/* 32 bits of words whose lowest bits come first. */
 static __device__ __forceinline__ uint32_t deflate_peek(const uint32_t *input,
                                                         uint32_t at) {
     return __funnelshift_r(input[at >> 5], input[(at >> 5) + 1], at);

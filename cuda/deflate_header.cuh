@@ -23,11 +23,19 @@ struct deflate_header {
 /* Where a header is read, in shared memory; nothing of it is needed afterwards. */
 struct deflate_header_room {
     uint8_t lengths[DEFLATE_NLITERALS + DEFLATE_NDISTANCES];
-    uint8_t steps[DEFLATE_WINDOW_NBITS];
-    uint8_t symbols[128]; /* of the code of lengths: symbol << 3 | bits; 0: none */
-    uint8_t own_lengths[32];
-    uint16_t sorted[32];
+    /* by one symbol, by two, by four; from behind the window by nothing */
+    uint8_t steps[3][DEFLATE_WINDOW_NBITS + 32];
+    uint8_t symbols[128]; /* of the code of lengths, by bits; 0: none */
+    uint8_t own_lengths[32], sorted[32];
     deflate_code code;
+};
+
+/* Of the code of lengths. */
+struct deflate_lengths {
+    typedef uint8_t type;
+    static __device__ __forceinline__ uint8_t entry(uint32_t symbol, uint32_t nbits) {
+        return (uint8_t)(symbol << 3 | nbits);
+    }
 };
 
 /* How often a symbol of the code of lengths stands for its length. */
@@ -57,24 +65,60 @@ static __device__ __forceinline__ bool deflate_read_own_code(uint32_t lane,
         room.own_lengths[symbol] = (uint8_t)(lane < n ? length : 0);
     }
     __syncwarp();
-    const bool is_good =
-        deflate_make_code(lane, room.own_lengths, 19, false, room.sorted, room.code);
+    const bool is_good = deflate_make_code<deflate_lengths>(
+        lane, room.own_lengths, 19, false, room.sorted, room.code);
     for (uint32_t k = lane; k < 128; k += 32) {
         const uint32_t number = deflate_number(k);
-        const uint32_t nbits = is_good ? deflate_code_nbits(room.code, number, 1) : 16;
+        const uint32_t nbits = is_good ? deflate_code_nbits(room.code, number) : 16;
         room.symbols[k] =
-            nbits < 8
-                ? (uint8_t)(deflate_symbol(room.code, room.sorted, number, nbits) << 3 |
-                            nbits)
-                : 0;
+            nbits < 8 ? room.sorted[deflate_index(room.code, number, nbits)] : 0;
     }
     __syncwarp();
     return is_good;
 }
 
-/* n lengths. Where a symbol begins, only the one before tells: lanes note for every bit
- * of a window how long a symbol from there would be, then the true ones are found by one
- * look-up each, and a lane treats each of 32. Returns where the lengths end, or 0. */
+/* Note for every bit of a window how far it is to behind a symbol from there, two, four.
+ */
+static __device__ __forceinline__ void deflate_note_steps(uint32_t lane,
+                                                          const uint32_t *input,
+                                                          uint32_t window,
+                                                          deflate_header_room &r) {
+    HR_NO_UNROLL
+    for (uint32_t i = lane; i < DEFLATE_WINDOW_NBITS + 32; i += 32) {
+        const uint32_t e = r.symbols[deflate_peek(input, window + i) & 127];
+        const uint32_t step = e == 0 ? 0 : (e & 7) + deflate_repeat_nbits(e >> 3);
+        r.steps[0][i] = (uint8_t)(i < DEFLATE_WINDOW_NBITS ? step : 0);
+    }
+    __syncwarp();
+    HR_UNROLL
+    for (uint32_t k = 0; k < 2; k++) {
+        HR_NO_UNROLL
+        for (uint32_t i = lane; i < DEFLATE_WINDOW_NBITS + 32; i += 32) {
+            const uint32_t step = r.steps[k][i];
+            r.steps[k + 1][i] = (uint8_t)(step + r.steps[k][i + step]);
+        }
+        __syncwarp();
+    }
+}
+
+/* Where the lane's symbol begins, counted from `at`; that moves behind the last lane's.
+ */
+static __device__ __forceinline__ uint32_t deflate_find_own(uint32_t lane,
+                                                            const deflate_header_room &r,
+                                                            uint32_t &at) {
+    uint32_t mine = at;
+    HR_UNROLL
+    for (uint32_t k = 0; k < 8; k++) {
+        mine = lane >> 2 == k ? at : mine;
+        at += r.steps[2][at];
+    }
+    mine += (lane & 2) != 0 ? r.steps[1][mine] : 0;
+    return mine + ((lane & 1) != 0 ? r.steps[0][mine] : 0);
+}
+
+/* n lengths. Where a symbol begins, only the one before tells: so steps from everywhere
+ * come first, then the true ones, and a lane treats each of 32. Returns where the lengths
+ * end, or 0. */
 static __device__ __forceinline__ uint32_t deflate_read_lengths(uint32_t lane,
                                                                 const uint32_t *input,
                                                                 uint32_t at, uint32_t n,
@@ -83,24 +127,15 @@ static __device__ __forceinline__ uint32_t deflate_read_lengths(uint32_t lane,
     bool is_over = false;
     HR_NO_UNROLL
     while (!is_over && at < DEFLATE_HEADER_MOST_NBITS) {
-        const uint32_t window = at, window_end = window + DEFLATE_WINDOW_NBITS;
+        const uint32_t window = at;
+        uint32_t next = 0;
+        deflate_note_steps(lane, input, window, r);
         HR_NO_UNROLL
-        for (uint32_t i = lane; i < DEFLATE_WINDOW_NBITS; i += 32) {
-            const uint32_t e = r.symbols[deflate_peek(input, window + i) & 127];
-            r.steps[i] = (uint8_t)(e == 0 ? 0 : (e & 7) + deflate_repeat_nbits(e >> 3));
-        }
-        __syncwarp();
-        HR_NO_UNROLL
-        while (!is_over && at < window_end) {
-            uint32_t mine = 0, nsymbols = 0, step = 1;
-            HR_NO_UNROLL
-            while (nsymbols < 32 && at < window_end && step != 0) {
-                step = r.steps[at - window];
-                mine = lane == nsymbols ? at : mine;
-                at += step;
-                nsymbols++;
-            }
-            const bool is_mine = lane < nsymbols;
+        while (!is_over && next < DEFLATE_WINDOW_NBITS) {
+            const uint32_t own = deflate_find_own(lane, r, next), mine = window + own;
+            const bool is_mine = own < DEFLATE_WINDOW_NBITS;
+            const uint32_t nsymbols =
+                (uint32_t)__popc(__ballot_sync(0xFFFFFFFF, is_mine));
             const uint32_t bits = deflate_peek(input, mine);
             const uint32_t e = r.symbols[bits & 127], symbol = e >> 3;
             uint32_t value = symbol < 16 ? symbol : 0;
@@ -137,6 +172,7 @@ static __device__ __forceinline__ uint32_t deflate_read_lengths(uint32_t lane,
             is_over = !is_good || enough != 0;
             __syncwarp();
         }
+        at = window + next;
     }
     return result;
 }
@@ -181,10 +217,11 @@ static __device__ __forceinline__ void deflate_fixed_lengths(uint32_t lane,
     __syncwarp();
 }
 
-/* What decodes a block, where blocks are read; in shared memory. */
+/* What decodes a block, where blocks are read; in shared memory. Lanes look at bits
+ * before the input, and no one writes to tables then. */
 template <uint32_t INPUT_NBYTES, uint32_t LOG> struct deflate_desk {
-    alignas(16) uint32_t input[INPUT_NBYTES / 4];
     deflate_tables<LOG> tables;
+    alignas(16) uint32_t input[INPUT_NBYTES / 4];
     deflate_header header;
 };
 
@@ -215,12 +252,12 @@ static __device__ HR_NO_INLINE void deflate_read_header(uint32_t lane, uint32_t 
                                              ndistances, room);
         }
         is_good = begin != 0 && room.lengths[DEFLATE_END] != 0;
-        is_good = is_good && deflate_make_code(lane, room.lengths, nliterals, true,
-                                               desk.tables.literal_symbols,
-                                               desk.tables.literal_code);
-        is_good = is_good && deflate_make_code(lane, room.lengths + nliterals, ndistances,
-                                               true, desk.tables.distance_symbols,
-                                               desk.tables.distance_code);
+        is_good = is_good && deflate_make_code<deflate_literals>(
+                                 lane, room.lengths, nliterals, true,
+                                 desk.tables.all_literals, desk.tables.literal_code);
+        is_good = is_good && deflate_make_code<deflate_distances>(
+                                 lane, room.lengths + nliterals, ndistances, true,
+                                 desk.tables.all_distances, desk.tables.distance_code);
         if (is_good) {
             period = deflate_period(lane, room.lengths, nliterals, ndistances);
         }

@@ -130,23 +130,23 @@ template <class C> class deflate_tiles {
         }
         __syncwarp();
         agree(is_on, end, entry, k);
-        uint32_t sums[2] = {k.nparts | k.nliterals << 16, k.nbytes};
+        uint32_t sums[2] = {k.counts, k.nbytes};
         group.sum_up(sums, shared->sums);
         const bool is_kept = cut_tile(is_on, entry, k, sums);
         if (is_kept && k.nbytes > 0) {
             const uint32_t at = lz_position(dst + produced) - tile.base;
-            const uint32_t first_literal = (sums[0] >> 16) - k.nliterals;
-            sink.tile = tile;
-            sink.literals = buffer.bytes + first_literal;
-            sink.literals_at = buffer.bytes_at + first_literal;
-            sink.index = (sums[0] & 0xFFFF) - k.nparts;
+            const uint32_t before = sums[0] - k.counts; /* parts and literals */
+            sink.part = hr_shared_name(tile.parts + 1) + 4 * (before & 0xFFFF);
+            sink.literal = hr_shared_name(buffer.bytes) + (before >> 16);
+            sink.words = hr_shared_name(tile.words);
             sink.at = at + sums[1] - k.nbytes;
-            sink.before = min(produced - floor, DEFLATE_FARTHEST) - at;
-            sink.reaches_too_far = false;
+            sink.base = tile.base;
+            sink.shared = hr_shared_name(hr_shared());
+            sink.farthest = min(produced - floor, DEFLATE_FARTHEST) - at;
             const uint32_t put_end = k.stop == DEFLATE_RUNS_ON ? end : k.at;
             k.at = entry;
-            deflate_walk<C, DEFLATE_PUT>(shared->input, shared->tables, put_end, k, sink);
-            if (sink.reaches_too_far) {
+            if (!deflate_walk<C, DEFLATE_PUT>(shared->input, shared->tables, put_end, k,
+                                              sink)) {
                 shared->is_bad = 1;
             }
         }

@@ -15,147 +15,165 @@ enum deflate_stop {
 
 /* Where a lane is, and what its symbols amount to. */
 struct deflate_lane {
-    uint32_t at; /* in bits of the input */
-    uint32_t nparts, nbytes, nliterals;
+    uint32_t at;     /* in bits of the input */
+    uint32_t counts; /* parts, and literals in the high half */
+    uint32_t nbytes;
     uint32_t stop; /* deflate_stop */
 };
 
-/* Where the lane's parts and literals go. */
+/* Where the lane's parts and literals go: names in shared memory. */
 struct deflate_sink {
-    lz_tile tile;
-    uint8_t *literals;
-    uint32_t literals_at; /* in shared memory */
-    uint32_t index, at;   /* of its first part; `at` counts from the tile's base */
-    uint32_t before;      /* `at` + this: bytes that a match there may reach back */
-    bool reaches_too_far; /* some match did */
+    uint32_t part, literal, words;
+    uint32_t at;       /* in the output, from the tile's base */
+    uint32_t base;     /* the tile's */
+    uint32_t shared;   /* the name of shared memory's begin */
+    uint32_t farthest; /* what matches reach back at most, from the tile's base */
 };
 
 enum deflate_purpose { DEFLATE_FOLLOW, DEFLATE_COUNT, DEFLATE_PUT };
 
-/* More pieces of a match than one. */
+/* Parts and literals on the way. */
+struct deflate_tally {
+    uint32_t counts, nmatched; /* bytes of matches */
+    uint32_t is_run;           /* 1 behind a literal, else 0 */
+    int32_t farthest;
+};
+
+static __device__ __forceinline__ void deflate_put(deflate_sink &sink, uint32_t at,
+                                                   uint32_t part) {
+    hr_store_named(sink.part, part);
+    hr_set_named(sink.words + (at >> 5) * (uint32_t)sizeof(lz_word), 1U << (at & 31));
+    sink.part += 4;
+}
+
+template <deflate_purpose PURPOSE>
+static __device__ __forceinline__ void deflate_take_literal(deflate_tally &y, uint32_t e,
+                                                            deflate_sink &sink) {
+    if (PURPOSE == DEFLATE_PUT) {
+        if (y.is_run == 0) {
+            deflate_put(sink, sink.at,
+                        LZ_LITERAL + sink.literal - sink.shared - sink.base - sink.at);
+        }
+        hr_store_named_u8(sink.literal++, e >> DEFLATE_LITERAL_SHIFT);
+        sink.at++;
+    } else {
+        y.counts += 0x10001 - y.is_run;
+    }
+    y.is_run = 1;
+}
+
 template <class C, deflate_purpose PURPOSE>
 static __device__ __forceinline__ void
-deflate_more_pieces(deflate_lane &k, const deflate_sink &sink, uint32_t offset,
-                    uint32_t nbytes) {
+deflate_take_match(deflate_tally &y, uint32_t nbytes, uint32_t offset,
+                   deflate_sink &sink) {
     constexpr uint32_t SHIFT = C::SINGLES ? 1 : 2;
-    uint32_t s = offset << SHIFT;
-    if (s < nbytes && (!C::SINGLES || offset > 1)) {
-        HR_NO_UNROLL
-        do {
-            if (PURPOSE == DEFLATE_PUT) {
-                lz_put(sink.tile, sink.index + k.nparts, sink.at + k.nbytes + s, 0 - s);
-            }
-            k.nparts++;
-            s <<= SHIFT;
-        } while (s < nbytes);
+    const bool is_single = C::SINGLES && offset == 1;
+    if (PURPOSE == DEFLATE_PUT) {
+        deflate_put(sink, sink.at, is_single ? sink.base + sink.at - 1 : 0 - offset);
+        const int32_t reach = (int32_t)(offset - sink.at);
+        y.farthest = reach > y.farthest ? reach : y.farthest;
+    } else {
+        y.counts++;
+        y.nmatched += nbytes;
     }
+    if (!is_single) {
+        HR_NO_UNROLL
+        for (uint32_t s = offset << SHIFT; s < nbytes; s <<= SHIFT) {
+            if (PURPOSE == DEFLATE_PUT) {
+                deflate_put(sink, sink.at + s, 0 - s);
+            } else {
+                y.counts++;
+            }
+        }
+    }
+    sink.at += PURPOSE == DEFLATE_PUT ? nbytes : 0;
+    y.is_run = 0;
 }
 
 /* Symbols from k.at on that begin before `end`; k.stop says why no more. Bits behind
- * `end` must be there for one symbol. To FOLLOW only moves k.at. A literal is treated as
- * a match of one byte, from afar, so that lanes with either go the same way; but first
- * comes a literal alone, if there is one, since lanes seldom have matches only. */
+ * `end` must be there for one symbol, and two before the input. To FOLLOW only moves
+ * k.at. First comes a literal alone, if there is one, since lanes seldom have matches
+ * only. To PUT returns false if some match reaches too far. */
 template <class C, deflate_purpose PURPOSE>
-static __device__ __forceinline__ void
+static __device__ __forceinline__ bool
 deflate_walk(const uint32_t *input, const deflate_tables<C::LOG> &t, uint32_t end,
-             deflate_lane &k, deflate_sink &sink) {
-    constexpr uint32_t MASK = (1U << C::LOG) - 1;
-    constexpr uint32_t DISTANCE_MASK = (1U << DEFLATE_DISTANCES_LOG) - 1;
-    deflate_bits in(input, k.at);
-    uint32_t before = 0; /* the last entry: are literals being run through? */
-    k.nparts = k.nbytes = k.nliterals = 0;
+             deflate_lane &k, deflate_sink sink) {
+    constexpr uint32_t MASK = ((1U << C::LOG) - 1) << DEFLATE_BEFORE;
+    constexpr uint32_t DISTANCE_MASK = ((1U << DEFLATE_DISTANCES_LOG) - 1)
+                                       << DEFLATE_BEFORE;
+    const uint32_t literals = hr_shared_name(t.literals);
+    const uint32_t distances = hr_shared_name(t.distances);
+    const uint32_t origin = 8 * hr_shared_name(input) - DEFLATE_BEFORE;
+    const uint32_t last = origin + end;
+    uint32_t at = origin + k.at; /* in bits of shared memory */
+    deflate_tally y = {0, 0, 0, INT32_MIN};
     k.stop = DEFLATE_RUNS_ON;
     HR_NO_UNROLL
-    while (in.at < end) {
-        uint32_t bits = in.peek(), e = t.literals[bits & MASK];
+    while (at < last) {
+        const uint32_t word = at >> 3 & ~3U;
+        const uint32_t middle = hr_load_named(word + 4);
+        uint32_t low = __funnelshift_r(hr_load_named(word), middle, at);
+        uint32_t high = __funnelshift_r(middle, hr_load_named(word + 8), at);
+        uint32_t e = hr_load_named(literals + (low & MASK));
         if ((e & DEFLATE_IS_LITERAL) != 0) {
-            in.skip(e & 31);
             if (PURPOSE != DEFLATE_FOLLOW) {
-                const bool is_new = (before & DEFLATE_IS_LITERAL) == 0;
-                before = e;
-                if (PURPOSE == DEFLATE_PUT) {
-                    if (is_new) {
-                        lz_put_literals(sink.tile, sink.index + k.nparts,
-                                        sink.at + k.nbytes,
-                                        sink.literals_at + k.nliterals);
-                    }
-                    sink.literals[k.nliterals] = (uint8_t)(e >> DEFLATE_LITERAL_SHIFT);
-                }
-                k.nparts += is_new ? 1 : 0;
-                k.nliterals++;
-                k.nbytes++;
+                deflate_take_literal<PURPOSE>(y, e, sink);
             }
-            if (in.at >= end) {
+            at += e & 31;
+            if (at >= last) {
                 break;
             }
-            bits = in.peek();
-            e = t.literals[bits & MASK];
+            low = __funnelshift_r(low, high, e);
+            high = hr_shift_right(high, e);
+            e = hr_load_named(literals + (low & MASK));
         }
-        const uint32_t begin = in.at;
         if ((e & DEFLATE_IS_SPECIAL) != 0) {
             if ((e & DEFLATE_IS_LONG) != 0) {
-                e = deflate_long_literal(t.literal_code, t.literal_symbols, bits,
-                                         C::LOG + 1);
+                e = deflate_long_literal(t, low);
             }
             if ((e & DEFLATE_IS_SPECIAL) != 0) {
                 const bool is_end = (e & DEFLATE_IS_END) != 0;
-                in.at += is_end ? e & 31 : 0;
+                at += is_end ? e & 31 : 0;
                 k.stop = is_end ? DEFLATE_AT_END : DEFLATE_AT_BAD;
                 break;
             }
         }
-        in.skip(e & 31);
+        const uint32_t more = __funnelshift_r(low, high, e);
         const bool is_literal = (e & DEFLATE_IS_LITERAL) != 0;
-        const uint32_t more = in.peek();
-        uint32_t f = DEFLATE_FAR;
+        uint32_t f = 0;
         if (!is_literal) {
-            f = t.distances[more & DISTANCE_MASK];
+            f = hr_load_named(distances + (more & DISTANCE_MASK));
         }
         if ((f & DEFLATE_IS_NO_DISTANCE) != 0) {
             if ((f & DEFLATE_IS_LONG_DISTANCE) != 0) {
-                f = deflate_long_distance(t.distance_code, t.distance_symbols, more);
+                f = deflate_long_distance(t, more);
             }
             if ((f & DEFLATE_IS_NO_DISTANCE) != 0) {
-                in.at = begin;
                 k.stop = DEFLATE_AT_BAD;
                 break;
             }
         }
-        in.skip(f & 31);
+        at += (e & 31) + (f & 31);
         if (PURPOSE == DEFLATE_FOLLOW) {
             continue;
         }
-        const uint32_t nbytes = deflate_length(e, bits);
-        const uint32_t offset = deflate_distance(f, more);
-        const bool is_new = (e & before & DEFLATE_IS_LITERAL) == 0;
-        before = e;
-        if (PURPOSE == DEFLATE_PUT) {
-            const uint32_t at = sink.at + k.nbytes;
-            if (is_new) {
-                const uint32_t position = sink.tile.base + at;
-                const uint32_t match =
-                    C::SINGLES && offset == 1 ? position - 1 : 0 - offset;
-                const uint32_t literal =
-                    LZ_LITERAL + sink.literals_at + k.nliterals - position;
-                lz_put(sink.tile, sink.index + k.nparts, at,
-                       is_literal ? literal : match);
-            }
-            if (is_literal) {
-                sink.literals[k.nliterals] = (uint8_t)(e >> DEFLATE_LITERAL_SHIFT);
-            } else if (offset > at + sink.before) {
-                sink.reaches_too_far = true;
-            }
+        if (is_literal) {
+            deflate_take_literal<PURPOSE>(y, e, sink);
+        } else {
+            deflate_take_match<C, PURPOSE>(y, deflate_length(e, low),
+                                           deflate_distance(f, more), sink);
         }
-        k.nparts += is_new ? 1 : 0;
-        k.nliterals += is_literal ? 1 : 0;
-        deflate_more_pieces<C, PURPOSE>(k, sink, offset, nbytes);
-        k.nbytes += nbytes;
-        if (PURPOSE == DEFLATE_COUNT && k.nbytes > C::MOST_OF_LANE) {
+        if (PURPOSE == DEFLATE_COUNT && y.nmatched > C::MOST_OF_LANE - C::BITS) {
             k.stop = DEFLATE_IS_FULL;
             break;
         }
     }
-    k.at = in.at;
+    k.at = at - origin;
+    if (PURPOSE != DEFLATE_PUT) {
+        k.counts = y.counts;
+        k.nbytes = y.nmatched + (y.counts >> 16);
+    }
+    return y.farthest <= (int32_t)sink.farthest;
 }
 
 /* The next symbol, whatever it is, with every question asked. */
@@ -173,18 +191,18 @@ template <uint32_t LOG>
 static __device__ __forceinline__ void
 deflate_read_one(const uint32_t *input, const deflate_tables<LOG> &t, uint32_t at,
                  uint32_t end, uint32_t reach, uint32_t room, deflate_one &q) {
-    uint32_t bits = deflate_peek(input, at);
+    uint32_t bits = deflate_peek(input, at) << DEFLATE_BEFORE;
     const uint32_t e = deflate_find_literal(t, bits);
     q.end = at + (e & 31);
     q.is_end = (e & DEFLATE_IS_END) != 0;
     q.is_literal = (e & DEFLATE_IS_LITERAL) != 0;
     q.literal = e >> DEFLATE_LITERAL_SHIFT & 255;
-    q.nbytes = q.is_end ? 0 : deflate_length(e, bits);
+    q.nbytes = q.is_end ? 0 : q.is_literal ? 1 : deflate_length(e, bits);
     q.offset = 0;
     bool is_bad = (e & DEFLATE_IS_SPECIAL) != 0 && !q.is_end;
     bool is_far = false;
     if (!is_bad && !q.is_end && !q.is_literal) {
-        bits = deflate_peek(input, q.end);
+        bits = deflate_peek(input, q.end) << DEFLATE_BEFORE;
         const uint32_t f = deflate_find_distance(t, bits);
         is_bad = (f & DEFLATE_IS_NO_DISTANCE) != 0;
         q.offset = deflate_distance(f, bits);

@@ -332,12 +332,12 @@ enum {
 /* Teams of Deflate's decoder; a w is so many warps that parse and make output in turns,
  * a p as many again for either; an s as above. */
 #define HR_K_DEFLATE_TEAMS(X)                                                            \
-    X(w4, 128, 25392)                                                                    \
-    X(w4s, 128, 25008)                                                                   \
-    X(w8, 256, 48624)                                                                    \
-    X(w8s, 256, 50672)                                                                   \
-    X(w16s, 512, 159600)                                                                 \
-    X(p24, 1024, 183472)
+    X(w4, 128, 26032)                                                                    \
+    X(w4s, 128, 25648)                                                                   \
+    X(w8, 256, 49264)                                                                    \
+    X(w8s, 256, 51312)                                                                   \
+    X(w16s, 512, 160240)                                                                 \
+    X(p24, 1024, 184112)
 
 #define HR_K_DEFLATE_TEAM(name, threads, shared_nbytes) HR_K_DEFLATE_##name,
 enum { HR_K_DEFLATE_TEAMS(HR_K_DEFLATE_TEAM) HR_K_DEFLATE_NTEAMS };

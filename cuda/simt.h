@@ -163,6 +163,15 @@ static __device__ __forceinline__ uint32_t hr_load_named(uint32_t name) {
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(name) : "memory");
     return word;
 }
+static __device__ __forceinline__ void hr_store_named(uint32_t name, uint32_t word) {
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(name), "r"(word) : "memory");
+}
+static __device__ __forceinline__ void hr_store_named_u8(uint32_t name, uint32_t byte) {
+    asm volatile("st.shared.u8 [%0], %1;" ::"r"(name), "r"(byte) : "memory");
+}
+static __device__ __forceinline__ void hr_set_named(uint32_t name, uint32_t bits) {
+    asm volatile("red.shared.or.b32 [%0], %1;" ::"r"(name), "r"(bits) : "memory");
+}
 /* The index-th pair behind a name. (The compiler would take an instruction more.) */
 static __device__ __forceinline__ hr_pair hr_load_named_pair(uint32_t name,
                                                              uint32_t index) {
@@ -186,10 +195,10 @@ static __device__ __forceinline__ uint32_t hr_load_u8_of(const uint8_t *shared,
     const uint32_t high = (uint32_t)((is_far ? address : base) >> 32);
     return *(const uint8_t *)((uint64_t)high << 32 | low);
 }
-/* n: its low five bits count. */
-static __device__ __forceinline__ uint32_t hr_low_bits(uint32_t n) {
+/* n bits from the `first` on; the low five bits of n count. */
+static __device__ __forceinline__ uint32_t hr_bits(uint32_t first, uint32_t n) {
     uint32_t mask;
-    asm("bmsk.wrap.b32 %0, 0, %1;" : "=r"(mask) : "r"(n));
+    asm("bmsk.wrap.b32 %0, %1, %2;" : "=r"(mask) : "r"(first), "r"(n));
     return mask;
 }
 static __device__ __forceinline__ uint32_t hr_shift_right(uint32_t x, uint32_t n) {

@@ -187,6 +187,15 @@ static inline uint32_t hr_shared_name(const void *place) {
 static inline uint32_t hr_load_named(uint32_t name) {
     return *(const uint32_t *)(hr_shared() + name);
 }
+static inline void hr_store_named(uint32_t name, uint32_t word) {
+    *(uint32_t *)(hr_shared() + name) = word;
+}
+static inline void hr_store_named_u8(uint32_t name, uint32_t byte) {
+    hr_shared()[name] = (uint8_t)byte;
+}
+static inline void hr_set_named(uint32_t name, uint32_t bits) {
+    *(uint32_t *)(hr_shared() + name) |= bits;
+}
 static inline hr_pair hr_load_named_pair(uint32_t name, uint32_t index) {
     return *(const hr_pair *)(hr_shared() + (uint32_t)(name + index * sizeof(hr_pair)));
 }
@@ -194,9 +203,9 @@ static inline uint32_t hr_load_u8_of(const uint8_t *shared, uint32_t near,
                                      uint64_t address, bool is_far) {
     return is_far ? *(const uint8_t *)address : shared[near];
 }
-/* n: its low five bits count. */
-static inline uint32_t hr_low_bits(uint32_t n) {
-    return (1U << (n & 31)) - 1;
+/* n bits from the `first` on; the low five bits of n count. */
+static inline uint32_t hr_bits(uint32_t first, uint32_t n) {
+    return ((1U << (n & 31)) - 1) << first;
 }
 static inline uint32_t hr_shift_right(uint32_t x, uint32_t n) {
     return x >> (n & 31);
