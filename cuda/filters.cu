@@ -331,8 +331,7 @@ make_tile(const hr_k_filter &p, const hr_k_filter_task &t, uint32_t tile) {
         store_slot(t.dst + at, t.dst + nbytes,
                    is_bool ? unpack_bools(t, first) : unpack_slot(t, first));
     } else {
-        store_slot(t.dst + at, t.dst + nbytes,
-                   filter_items(p, t, first, 16U >> log_nbytes));
+        store_slot(t.dst + at, t.dst + nbytes, filter_items(p, t, first));
     }
 }
 
