@@ -153,14 +153,32 @@ typedef struct hr_k_source {
 } hr_k_source;
 
 /* A slot is what a thread loads, converts and writes as one, up to 16 bytes on either
- * side; it holds four. A tile's items are cells: slots, or 8 bit-shuffled items whose
- * bits a thread gathers at once and deals to slots. */
+ * side; it holds four. A tile's items are cells: slots, or items whose bits or bytes a
+ * thread gathers at once and deals to slots. */
 #define HR_K_STORE_SLOTS 4
+
+/* Casts that have a way of their own where nothing else is done to numbers: X(from, to).
+ */
+#define HR_K_DIRECT_CASTS(X)                                                             \
+    X(F64, F32)                                                                          \
+    X(F64, F16)                                                                          \
+    X(F64, BF16)                                                                         \
+    X(F32, F64)                                                                          \
+    X(F32, F16)                                                                          \
+    X(F32, BF16)                                                                         \
+    X(F16, F32)                                                                          \
+    X(BF16, F32)                                                                         \
+    X(I16, F32)                                                                          \
+    X(U16, F32)
+
+#define HR_K_DIRECT_CAST(from, to) HR_K_DIRECT_##from##_##to,
+enum { HR_K_NOT_DIRECT, HR_K_DIRECT_CASTS(HR_K_DIRECT_CAST) };
 
 typedef enum hr_k_path {
     HR_K_PATH_PLAIN,    /* aligned slots */
     HR_K_PATH_PLANES,   /* slots of whole items, byte-shuffled; typesize 2, 4, 8, 16 */
-    HR_K_PATH_BITS,     /* eight items, bit-shuffled; typesize 1, 2, 4, 8 */
+    HR_K_PATH_ROWS,     /* four whole items, byte-shuffled; typesize 16 */
+    HR_K_PATH_BITS,     /* 8, 16 or 32 items, bit-shuffled; typesize 1, 2, 4, 8 */
     HR_K_PATH_BIT_ITEM, /* one whole item, bit-shuffled; the same typesizes */
     HR_K_PATH_ANYTHING  /* slots, byte by byte */
 } hr_k_path;
@@ -171,7 +189,7 @@ typedef struct hr_k_store_task {
     uint32_t path;                         /* hr_k_path */
     uint32_t log_cells;                    /* a thread takes 2^n of a tile */
     uint32_t ncells_at_once;               /* 4 where slots are evenly apart, else 1 */
-    uint32_t nslots;                       /* of a cell; 1 but for HR_K_PATH_BITS */
+    uint32_t nslots;                       /* of a cell; 1 but for PATH_ROWS, _BITS */
     uint32_t slot_nbytes;                  /* at the source: 1, 2, 4, 8 or 16 */
     uint32_t out_nbytes;                   /* at the destination: 1, 2, 4, 8 or 16 */
     uint64_t slot_src_step, slot_dst_step; /* between those at once */
@@ -184,7 +202,8 @@ typedef struct hr_k_store_task {
                            */
     uint32_t is_small;    /* numbers are of 32 bits at most, and arithmetic is of F32 */
     uint32_t
-        by_pairs; /* a slot has two numbers at most: two slots are converted at once */
+        by_pairs;    /* a slot has two numbers at most: two slots are converted at once */
+    uint32_t direct; /* the cast that its only step is, if that is in the list above */
     uint32_t nsteps;
     hr_k_step steps[HR_K_MAX_STEPS];
 } hr_k_store_task;
@@ -194,11 +213,12 @@ typedef struct hr_k_store_tile {
     uint32_t task, tile;
 } hr_k_store_tile;
 
-/* Two kernels share a batch: one for tasks without steps, one for those with. */
+/* Two kernels share a batch: one for tasks without steps or with a direct cast, one for
+ * the others. */
 typedef struct hr_k_store_batch {
     uint64_t tasks;                /* const hr_k_store_task * */
     uint64_t tiles;                /* const hr_k_store_tile *: every tile of every task */
-    uint32_t nmoving, nconverting; /* first those without steps, then the others */
+    uint32_t nmoving, nconverting; /* in this order */
 } hr_k_store_batch;
 
 /* --- filters: between the decoders and the store --- */

@@ -3,6 +3,7 @@
  * A block of threads takes one tile after the other, of whichever chunk; all threads of a
  * tile go the same way. What a thread loads waits in its four slots to be converted and
  * written. */
+#include "store_bits.cuh"
 #include "store_convert.cuh"
 #include "store_load.cuh"
 #include "store_small.cuh"
@@ -23,10 +24,13 @@ static __device__ __forceinline__ void load_row(const hr_k_store_task &t, uint64
                                : load_planes<16>(t, src, nslots, slots);
         break;
     case HR_K_PATH_BITS:
-        done = typesize == 1   ? load_bits<1>(t, src, slots)
-               : typesize == 2 ? load_bits<2>(t, src, slots)
-               : typesize == 4 ? load_bits<4>(t, src, slots)
-                               : load_bits<8>(t, src, slots);
+        done = typesize == 1   ? load_bit_cell<1, 4>(t, src, slots)
+               : typesize == 2 ? load_bit_cell<2, 4>(t, src, slots)
+               : typesize == 4 ? load_bit_cell<4, 2>(t, src, slots)
+                               : load_bit_cell<8, 1>(t, src, slots);
+        break;
+    case HR_K_PATH_ROWS:
+        done = load_row_cell<16>(t, src, slots);
         break;
     case HR_K_PATH_BIT_ITEM:
         done = typesize == 1   ? load_bit_items<1>(t, src, nslots, slots)
@@ -103,6 +107,37 @@ static __device__ __forceinline__ void write_slot(const hr_k_store_task &t, uint
     }
 }
 
+template <class Piece>
+static __device__ __forceinline__ void
+write_whole(uint64_t dst, uint64_t step, uint32_t nslots, const hr_u128 *slots) {
+    HR_UNROLL
+    for (uint32_t i = 0; i < HR_K_STORE_SLOTS; i++) {
+        if (i < nslots) {
+            *hr_global<Piece>(dst + i * step) = piece_of<Piece>(slots[i], 0);
+        }
+    }
+}
+
+/* Slots that are a piece each; false for others. */
+static __device__ __forceinline__ bool write_slots(const hr_k_store_task &t, uint64_t dst,
+                                                   uint32_t nslots,
+                                                   const hr_u128 *slots) {
+    const uint32_t nbytes = t.write_nbytes == t.out_nbytes ? t.out_nbytes : 0;
+    switch (nbytes) {
+    case 4:
+        write_whole<uint32_t>(dst, t.slot_dst_step, nslots, slots);
+        return true;
+    case 8:
+        write_whole<uint64_t>(dst, t.slot_dst_step, nslots, slots);
+        return true;
+    case 16:
+        write_whole<hr_u128>(dst, t.slot_dst_step, nslots, slots);
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* As many slots at a time as there are. */
 template <bool CONVERTS>
 static __device__ __forceinline__ void store_row(const hr_k_store_task &t, uint64_t src,
@@ -127,13 +162,10 @@ static __device__ __forceinline__ void store_row(const hr_k_store_task &t, uint6
             }
         }
     }
-    if ((!CONVERTS || is_small) && t.write_nbytes == 16) {
-        HR_UNROLL
-        for (uint32_t i = 0; i < HR_K_STORE_SLOTS; i++) {
-            if (i < nslots) {
-                *hr_global<hr_u128>(dst + i * step) = slots[i];
-            }
-        }
+    if (!CONVERTS) {
+        cast_directly(t.direct, slots);
+    }
+    if ((!CONVERTS || is_small) && write_slots(t, dst, nslots, slots)) {
         return;
     }
     HR_NO_UNROLL

@@ -225,12 +225,12 @@ static __device__ __forceinline__ uint32_t find_equal(uint32_t number,
 /* --- slots --- */
 
 /* The numbers in a slot; of complex ones the real part. */
-static __device__ __forceinline__ void unpack(const hr_k_store_task &t,
+static __device__ __forceinline__ void unpack(uint32_t from, bool either_part,
                                               const hr_u128 &slot, uint64_t *x) {
     const uint32_t *w = slot.word;
     const uint64_t low = w[0] | (uint64_t)w[1] << 32;
     const uint64_t high = w[2] | (uint64_t)w[3] << 32;
-    switch (t.from) {
+    switch (from) {
     case HR_K_BOOL:
         EACH((w[0] >> 8 * i & 0xFF) != 0);
         break;
@@ -251,17 +251,17 @@ static __device__ __forceinline__ void unpack(const hr_k_store_task &t,
         break;
     case HR_K_C64:
         EACH(i == 0 ? w[0] : w[2]);
-        if (t.either_part) {
+        if (either_part) {
             EACH(as_float(x[i]) != 0 ? x[i] : i == 0 ? w[1] : w[3]);
         }
         break;
     case HR_K_C128:
-        EACH(t.either_part && as_double(low) == 0 ? high : low);
+        EACH(either_part && as_double(low) == 0 ? high : low);
         break;
     default:
         EACH(i == 0 ? low : high);
     }
-    extend(t.from, x);
+    extend(from, x);
 }
 
 static __device__ __forceinline__ void pack(uint32_t to, const uint64_t *x,
@@ -314,10 +314,10 @@ static __device__ __forceinline__ void convert(const hr_k_store_task &t, hr_u128
     uint32_t marked = 0, number = t.from;
     const uint32_t nsteps = t.nsteps;
     const bool by_pairs = t.by_pairs != 0;
-    unpack(t, slots[0], x);
+    unpack(number, t.either_part, slots[0], x);
     if (by_pairs) {
         uint64_t y[HR_K_GROUP];
-        unpack(t, slots[1], y);
+        unpack(number, t.either_part, slots[1], y);
         x[2] = y[0];
         x[3] = y[1];
     }
@@ -346,6 +346,29 @@ static __device__ __forceinline__ void convert(const hr_k_store_task &t, hr_u128
         x[1] = x[3];
         pack(t.to, x, &slots[1]);
     }
+}
+
+/* --- direct casts --- */
+
+template <uint32_t FROM, uint32_t TO>
+static __device__ __forceinline__ void cast_slots(hr_u128 *slots) {
+    HR_UNROLL
+    for (uint32_t i = 0; i < HR_K_STORE_SLOTS; i++) {
+        uint64_t x[HR_K_GROUP];
+        unpack(FROM, false, slots[i], x);
+        cast(TO, FROM, x);
+        pack(TO, x, &slots[i]);
+    }
+}
+
+/* All slots of a thread. */
+static __device__ __forceinline__ void cast_directly(uint32_t direct, hr_u128 *slots) {
+#define CAST_DIRECTLY(from, to)                                                          \
+    case HR_K_DIRECT_##from##_##to:                                                      \
+        cast_slots<HR_K_##from, HR_K_##to>(slots);                                       \
+        break;
+    switch (direct) { HR_K_DIRECT_CASTS(CAST_DIRECTLY) }
+#undef CAST_DIRECTLY
 }
 
 #endif

@@ -69,15 +69,22 @@ static __device__ __forceinline__ uint32_t load_word(uint64_t address) {
 template <uint32_t TS, uint32_t WIDTH>
 static __device__ __forceinline__ void load_rows(uint64_t at, uint32_t stride,
                                                  hr_u128 *slot) {
-    constexpr uint32_t PART = WIDTH < 4 ? WIDTH : 4;
+    uint32_t rows[2][TS];
     HR_UNROLL
-    for (uint32_t part = 0; part < WIDTH; part += PART) {
-        uint32_t rows[TS], items[TS < 4 ? 4 : TS] = {0};
-        HR_UNROLL
-        for (uint32_t j = 0; j < TS; j++) {
-            rows[j] = load_word<PART>(at + part + (uint64_t)j * stride);
+    for (uint32_t j = 0; j < TS; j++) {
+        const uint64_t row = at + (uint64_t)j * stride;
+        if constexpr (WIDTH == 8) {
+            const hr_pair both = *hr_global<const hr_pair>(row);
+            rows[0][j] = both.low;
+            rows[1][j] = both.high;
+        } else {
+            rows[0][j] = load_word<WIDTH>(row);
         }
-        interleave<TS>(rows, items);
+    }
+    HR_UNROLL
+    for (uint32_t part = 0; part < WIDTH; part += 4) {
+        uint32_t items[TS < 4 ? 4 : TS] = {0};
+        interleave<TS>(rows[part / 4], items);
         HR_UNROLL
         for (uint32_t w = 0; w < 4 && part * TS / 4 + w < 4; w++) {
             slot->word[part * TS / 4 + w] = items[w];
@@ -154,23 +161,6 @@ static __device__ __forceinline__ bool load_planes(const hr_k_store_task &t, uin
     return true;
 }
 
-/* Rows of bits 8 items long: byte k of both words is bit k of those items. They become
- * the items' bytes. */
-static __device__ __forceinline__ void transpose_bits(uint32_t *low, uint32_t *high) {
-    uint32_t words[2] = {*low, *high};
-    HR_UNROLL
-    for (uint32_t i = 0; i < 2; i++) {
-        uint32_t x = words[i];
-        uint32_t t = (x ^ x >> 7) & 0x00AA00AA;
-        x ^= t ^ t << 7;
-        t = (x ^ x >> 14) & 0x0000CCCC;
-        words[i] = x ^ t ^ t << 14;
-    }
-    uint32_t t = (words[0] ^ words[1] << 4) & 0xF0F0F0F0;
-    *low = words[0] ^ t;
-    *high = words[1] ^ t >> 4;
-}
-
 /* Give words to slots of nbytes each. */
 template <uint32_t NWORDS>
 static __device__ __forceinline__ void deal_words(const uint32_t *words, uint32_t nbytes,
@@ -191,69 +181,22 @@ static __device__ __forceinline__ void deal_words(const uint32_t *words, uint32_
     }
 }
 
-/* Eight items, bit-shuffled with a typesize of TS, dealt to slots. */
+/* Four items, byte-shuffled with a typesize of TS, dealt to slots. */
 template <uint32_t TS>
-static __device__ __forceinline__ bool load_bits(const hr_k_store_task &t, uint64_t src,
-                                                 hr_u128 *slots) {
+static __device__ __forceinline__ bool load_row_cell(const hr_k_store_task &t,
+                                                     uint64_t src, hr_u128 *slots) {
     const hr_spot p = find_spot(t.source, src);
-    if (p.at % (8 * TS) != 0 || !p.has(8 * TS)) {
+    if (p.at % (4 * TS) != 0 || !p.has(4 * TS)) {
         return false;
     }
-    const uint64_t row = p.block + p.at / (8 * TS);
-    uint32_t low[TS], high[TS], words[2 * TS];
+    uint32_t rows[TS], words[TS];
     HR_UNROLL
     for (uint32_t j = 0; j < TS; j++) {
-        uint32_t bytes[8];
-        HR_UNROLL
-        for (uint32_t k = 0; k < 8; k++) {
-            bytes[k] = load_word<1>(row + (uint64_t)(j * 8 + k) * p.stride);
-        }
-        uint32_t pair[4];
-        HR_UNROLL
-        for (uint32_t k = 0; k < 4; k++) {
-            pair[k] = __byte_perm(bytes[2 * k], bytes[2 * k + 1], 0x0040);
-        }
-        low[j] = __byte_perm(pair[0], pair[1], 0x5410);
-        high[j] = __byte_perm(pair[2], pair[3], 0x5410);
-        transpose_bits(&low[j], &high[j]);
+        rows[j] = load_word<4>(p.block + p.at / TS + (uint64_t)j * p.stride);
     }
-    interleave<TS>(low, words);
-    interleave<TS>(high, words + TS);
-    deal_words<2 * TS>(words, t.slot_nbytes, slots);
+    interleave<TS>(rows, words);
+    deal_words<TS>(words, t.slot_nbytes, slots);
     return true;
-}
-
-/* One item, bit-shuffled with a typesize of TS, for each slot; the loads of an item are
- * under way together. */
-template <uint32_t TS>
-static __device__ __forceinline__ bool
-load_bit_items(const hr_k_store_task &t, uint64_t src, uint32_t nslots, hr_u128 *slots) {
-    bool serves = true;
-    HR_NO_UNROLL
-    for (uint32_t i = 0; i < HR_K_STORE_SLOTS; i++) {
-        const hr_spot p =
-            find_spot(t.source, src + (i < nslots ? i : 0) * t.slot_src_step);
-        const uint32_t item = p.at / TS, bit = item % 8;
-        hr_u128 slot = {};
-        serves = serves && p.at % TS == 0 && p.has(TS);
-        if (serves && i < nslots) {
-            const uint64_t row = p.block + item / 8;
-            uint32_t bytes[8 * TS];
-            HR_UNROLL
-            for (uint32_t k = 0; k < 8 * TS; k++) {
-                bytes[k] = load_word<1>(row + (uint64_t)k * p.stride);
-            }
-            HR_UNROLL
-            for (uint32_t k = 0; k < 8 * TS; k++) {
-                slot.word[k / 32] |= (bytes[k] >> bit & 1) << k % 32;
-            }
-        }
-        slots[0] = slots[1];
-        slots[1] = slots[2];
-        slots[2] = slots[3];
-        slots[3] = slot;
-    }
-    return serves;
 }
 
 template <uint32_t WIDTH>

@@ -5,25 +5,14 @@
 
 #include "core/checked.h"
 #include "device/geometry.h"
+#include "device/kstore_cells.h"
 
-#define SLOT_NBYTES 16 /* at most, on either side */
-#define MAX_GROUP 4    /* numbers that are converted together */
-#define BITS_GROUP 8   /* items whose bits share bytes */
-
-/* What a slot is made of. */
-typedef struct element {
-    uint32_t from, to; /* bytes */
-} element;
+#define BITS_GROUP 8 /* items whose bits share bytes */
 
 static const uint8_t number_nbytes[HR_K_NNUMBERS] = {
     [HR_K_BOOL] = 1, [HR_K_I8] = 1,  [HR_K_I16] = 2, [HR_K_I32] = 4, [HR_K_I64] = 8,
     [HR_K_U8] = 1,   [HR_K_U16] = 2, [HR_K_U32] = 4, [HR_K_U64] = 8, [HR_K_F16] = 2,
     [HR_K_BF16] = 2, [HR_K_F32] = 4, [HR_K_F64] = 8, [HR_K_C64] = 8, [HR_K_C128] = 16};
-
-/* The largest power of two that divides all the numbers or'ed together. */
-static uint32_t lowest_bit(uint64_t bits) {
-    return (uint32_t)(bits & (0 - bits));
-}
 
 static bool is_unit(uint32_t unit, uint64_t itemsize) {
     return unit == 1 || ((unit == 2 || unit == 4 || unit == 8) && itemsize % unit == 0);
@@ -149,6 +138,21 @@ static bool is_small(const hr_k_store_task *t) {
     return small;
 }
 
+/* Is the only step a cast that the kernel has a way of its own for? */
+static uint32_t find_direct(const hr_k_store_task *t) {
+    static const uint8_t direct[HR_K_NNUMBERS][HR_K_NNUMBERS] = {
+#define DIRECT(from, to) [HR_K_##from][HR_K_##to] = HR_K_DIRECT_##from##_##to,
+        HR_K_DIRECT_CASTS(DIRECT)
+#undef DIRECT
+    };
+    return t->nsteps == 1 && t->to_unit == 1 ? direct[t->from][t->to] : HR_K_NOT_DIRECT;
+}
+
+/* Does the converting kernel take it, not the moving one? */
+static bool converts(const hr_k_store_task *t) {
+    return t->nsteps > 0 && t->direct == HR_K_NOT_DIRECT;
+}
+
 static void set_numbers(const hr_k_store *s, hr_k_store_task *t) {
     bool by_parts = goes_by_parts(s);
     t->from = by_parts ? part_of(s->from) : s->from;
@@ -163,21 +167,23 @@ static void set_numbers(const hr_k_store *s, hr_k_store_task *t) {
         }
     }
     t->is_small = is_small(t);
+    t->direct = find_direct(t);
     t->either_part = is_complex(t->from) && s->steps[0].code == HR_K_CAST &&
                      s->steps[0].number == HR_K_BOOL;
 }
 
 /* What items are made of; bytes that only move come in as wide pieces as possible. */
-static element find_element(const hr_k_store *s, const hr_k_store_task *t) {
+static hr__kstore_element find_element(const hr_k_store *s, const hr_k_store_task *t) {
     if (t->nsteps > 0) {
-        return (element){number_nbytes[t->from], number_nbytes[t->to]};
+        return (hr__kstore_element){number_nbytes[t->from], number_nbytes[t->to]};
     }
-    uint32_t nbytes =
-        t->from_unit > 1 ? t->from_unit : lowest_bit(s->copy.itemsize | SLOT_NBYTES);
-    return (element){nbytes, nbytes};
+    uint32_t nbytes = t->from_unit > 1
+                          ? t->from_unit
+                          : hr__lowest_bit(s->copy.itemsize | HR__KSTORE_SLOT_NBYTES);
+    return (hr__kstore_element){nbytes, nbytes};
 }
 
-static void make_loops(const hr_k_store *s, element e, hr__loops *l) {
+static void make_loops(const hr_k_store *s, hr__kstore_element e, hr__loops *l) {
     hr__loops_sort(&s->copy, l);
     uint64_t n = s->copy.itemsize / e.from;
     if (n > 1 || l->naxes == 0) {
@@ -186,117 +192,16 @@ static void make_loops(const hr_k_store *s, element e, hr__loops *l) {
     hr__loops_merge(l);
 }
 
-/* --- slots --- */
-
-/* The loop along which elements are contiguous in the source, best the last: its number,
- * or naxes. */
-static uint32_t find_run(const hr__loops *l, element e) {
-    for (uint32_t i = l->naxes; i-- > 0;) {
-        if (!hr__axis_has_list(&l->axes[i]) && l->axes[i].src_step == e.from) {
-            return i;
-        }
-    }
-    return l->naxes;
-}
-
-/* What all slots are aligned to, the places along a run apart. */
-static uint64_t source_bits(const hr__loops *l, const hr_k_source *source, uint32_t run) {
-    uint64_t bits = l->src | (source->shuffle == HR_K_PLAIN ? source->chunk : 0);
-    for (uint32_t i = 0; i < l->naxes; i++) {
-        bits |= i == run ? 0 : l->axes[i].src_step;
-    }
-    return bits;
-}
-
-/* Elements in a slot: as many as divide the run and keep slots aligned. */
-static uint32_t group_size(uint64_t run_length, uint32_t most, uint64_t bits, element e) {
-    uint32_t n = lowest_bit(run_length | most);
-    while (n > 1 && bits % ((uint64_t)n * e.from) != 0) {
-        n /= 2;
-    }
-    return n;
-}
-
-static bool is_power_of_two(uint32_t n, uint32_t most) {
-    return n != 0 && (n & (n - 1)) == 0 && n <= most;
-}
-
-/* Choose the path; returns elements in a slot, and sets t->nslots. */
-static uint32_t choose_path(const hr__loops *l, element e, uint32_t run,
-                            hr_k_store_task *t) {
-    const hr_k_source *source = &t->source;
-    uint32_t typesize = source->typesize.divisor;
-    uint32_t widest = e.from > e.to ? e.from : e.to, most = SLOT_NBYTES / widest;
-    uint64_t length = run < l->naxes ? l->axes[run].n : 1;
-    uint64_t bits = source_bits(l, source, run);
-    most = t->nsteps > 0 && most > MAX_GROUP ? MAX_GROUP : most;
-    t->by_pairs = t->nsteps > 0 && most <= MAX_GROUP / 2;
-    t->nslots = 1;
-    t->path = HR_K_PATH_ANYTHING;
-    if (source->shuffle == HR_K_BITS_SHUFFLED) {
-        uint32_t cell = BITS_GROUP * typesize;
-        if (is_power_of_two(typesize, 8) && cell % e.from == 0 && bits % cell == 0 &&
-            length % (cell / e.from) == 0) {
-            uint32_t n = most < cell / e.from ? most : cell / e.from;
-            if (cell <= n * e.from * HR_K_STORE_SLOTS) {
-                t->path = HR_K_PATH_BITS;
-                t->nslots = cell / (n * e.from);
-                return n;
-            }
-        }
-        if (is_power_of_two(typesize, 8) && e.from == typesize) {
-            t->path = HR_K_PATH_BIT_ITEM;
-            return 1;
-        }
-        return lowest_bit(length | most);
-    }
-    uint32_t n = group_size(length, most, bits, e);
-    if (bits % ((uint64_t)n * e.from) == 0) {
-        if (source->shuffle == HR_K_PLAIN) {
-            t->path = HR_K_PATH_PLAIN;
-            return n;
-        }
-        if (typesize > 1 && is_power_of_two(typesize, 16) && n * e.from % typesize == 0) {
-            t->path = HR_K_PATH_PLANES;
-            return n;
-        }
-    }
-    return lowest_bit(length | most);
-}
-
-/* Make slots of n elements, cells of slots, and the loops count cells. */
-static void make_cells(hr__loops *l, element e, uint32_t run, uint32_t n,
-                       hr_k_store_task *t) {
-    uint32_t run_nbytes = e.to;
-    uint64_t bits = l->dst;
-    t->slot_nbytes = n * e.from;
-    t->out_nbytes = n * e.to;
-    if (run < l->naxes) {
-        hr_k_axis *a = &l->axes[run];
-        t->run_step = a->dst_step;
-        if (n == 1 || a->dst_step == e.to) {
-            run_nbytes = t->out_nbytes;
-            t->run_step = 0;
-        }
-        t->slot_src_step = t->slot_nbytes;
-        t->slot_dst_step = n * a->dst_step;
-        a->n /= (uint64_t)n * t->nslots;
-        a->src_step *= (uint64_t)n * t->nslots;
-        a->dst_step *= (uint64_t)n * t->nslots;
-        bits |= t->run_step | (t->nslots > 1 ? t->slot_dst_step : 0);
-    }
-    for (uint32_t i = 0; i < l->naxes; i++) {
-        bits |= l->axes[i].dst_step;
-    }
-    t->log_run = hr__ceil_log2(run_nbytes);
-    t->write_nbytes = lowest_bit(bits | run_nbytes);
+/* Are a cell's slots filled together? */
+static bool is_gathered(const hr_k_store_task *t) {
+    return t->path == HR_K_PATH_BITS || t->path == HR_K_PATH_ROWS;
 }
 
 /* Cells of a thread in a tile: narrow ones are many, so that finding the tile does not
  * cost more than moving it. */
 static uint32_t choose_log_cells(const hr_k_store_task *t) {
-    if (t->nsteps > 0) {
-        return t->path == HR_K_PATH_BITS ? 0 : 2;
+    if (converts(t)) {
+        return is_gathered(t) ? 0 : 2;
     }
     uint32_t cell_nbytes = t->slot_nbytes * t->nslots;
     return cell_nbytes <= 8 ? 4 : 7 - hr__ceil_log2(cell_nbytes);
@@ -306,13 +211,13 @@ static hr_status lay_out(const hr__loops *l, hr_k_store_task *t, hr_error *err) 
     t->log_cells = choose_log_cells(t);
     HR__TRY(hr__geometry_lay_out(l, t->log_cells, &t->tiles, err));
     bool by_list = hr__axis_has_list(&t->tiles.along);
-    if (by_list && t->nsteps > 0) {
+    if (by_list && converts(t)) {
         t->log_cells = 0;
         HR__TRY(hr__geometry_lay_out(l, 0, &t->tiles, err));
         by_list = hr__axis_has_list(&t->tiles.along);
     }
     t->ncells_at_once = 1;
-    if (t->path != HR_K_PATH_BITS) {
+    if (!is_gathered(t)) {
         t->slot_src_step = t->tiles.src_item_step;
         t->slot_dst_step = t->tiles.dst_item_step;
         t->ncells_at_once = by_list ? 1 : HR_K_STORE_SLOTS;
@@ -326,11 +231,9 @@ hr_status hr__kstore_lower(const hr_k_store *s, hr_k_store_task *task, hr_error 
     set_numbers(s, &t);
     if (s->copy.nitems > 0) {
         hr__loops l;
-        element e = find_element(s, &t);
+        hr__kstore_element e = find_element(s, &t);
         make_loops(s, e, &l);
-        uint32_t run = find_run(&l, e);
-        uint32_t n = choose_path(&l, e, run, &t);
-        make_cells(&l, e, run, n, &t);
+        hr__kstore_make_cells(&l, e, &t);
         HR__TRY(lay_out(&l, &t, err));
     }
     *task = t;
@@ -343,7 +246,7 @@ static uint64_t list_tiles(const hr_k_store_task *tasks, uint32_t n, bool conver
                            hr_k_store_tile *tiles) {
     uint64_t ntiles = 0;
     for (uint32_t i = 0; i < n; i++) {
-        if ((tasks[i].nsteps > 0) != converting) {
+        if (converts(&tasks[i]) != converting) {
             continue;
         }
         for (uint32_t k = 0; tiles != NULL && k < tasks[i].tiles.ntiles; k++) {

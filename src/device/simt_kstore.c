@@ -56,6 +56,10 @@ static hr_status check_task(const hr__simt_memory *m, const hr_k_store_task *t,
     return hr__simt_memory_check(m, source->chunk, source->nbytes, "a store's read", err);
 }
 
+static bool converts(const hr_k_store_task *t) {
+    return t->nsteps > 0 && t->direct == HR_K_NOT_DIRECT;
+}
+
 hr_status hr__simt_kstore_check(const hr__simt_memory *m, const hr_k_store_batch *b,
                                 hr_error *err) {
     const hr_k_store_task *tasks = (const hr_k_store_task *)(uintptr_t)b->tasks;
@@ -70,7 +74,7 @@ hr_status hr__simt_kstore_check(const hr__simt_memory *m, const hr_k_store_batch
             HR__TRY(
                 hr__simt_memory_check(m, (uintptr_t)t, sizeof *t, "a store's task", err));
         }
-        if (tiles[i].tile >= t->tiles.ntiles || (t->nsteps > 0) != (i >= b->nmoving)) {
+        if (tiles[i].tile >= t->tiles.ntiles || converts(t) != (i >= b->nmoving)) {
             return hr__fail(err, HR_ERR_DEVICE, "a store lists a tile it does not have");
         }
         if (!is_known) {

@@ -51,6 +51,10 @@ static hr_k_store_task lower(const hr_k_store *s) {
 static void whole_chunks_go_by_slots_of_16_bytes(void **state) {
     (void)state;
     static const char *const types[] = {"<u2", "<f4", "<f8", "<c16"};
+    static const uint32_t paths[][2] = {{HR_K_PATH_PLANES, 1},
+                                        {HR_K_PATH_PLANES, 1},
+                                        {HR_K_PATH_PLANES, 1},
+                                        {HR_K_PATH_ROWS, 4}};
     for (size_t i = 0; i < 4; i++) {
         hr_k_store s = store_of(types[i], types[i], HR_K_PLAIN);
         hr_k_store_task t = lower(&s);
@@ -59,28 +63,74 @@ static void whole_chunks_go_by_slots_of_16_bytes(void **state) {
         assert_int_equal(t.write_nbytes, 16);
         s.shuffle = HR_K_BYTES_SHUFFLED;
         t = lower(&s);
-        assert_int_equal(t.path, HR_K_PATH_PLANES);
+        assert_int_equal(t.path, paths[i][0]);
+        assert_int_equal(t.nslots, paths[i][1]);
         assert_int_equal(t.slot_nbytes, 16);
         assert_int_equal(t.write_nbytes, 16);
-        assert_int_equal(t.tiles.along.n * t.tiles.across.n,
+        assert_int_equal(t.tiles.along.n * t.tiles.across.n * t.nslots,
                          ROWS * ROW * s.copy.itemsize / 16);
         assert_int_equal(t.tiles.nouter, 0);
     }
 }
 
-static void bits_are_gathered_for_eight_items(void **state) {
+/* Chunks of so many items, rows of bits whose bytes are words, pairs, or neither. */
+static void bits_are_gathered_from_rows_as_wide_as_they_are_aligned(void **state) {
     (void)state;
-    static const char *const types[] = {"|u1", "<u2", "<f4", "<f8"};
-    static const uint32_t slots[][2] = {{8, 1}, {16, 1}, {16, 2}, {16, 4}};
-    for (size_t i = 0; i < 4; i++) {
-        hr_k_store s = store_of(types[i], types[i], HR_K_BITS_SHUFFLED);
+    static const struct {
+        const char *type;
+        uint64_t nitems;
+        uint32_t slot_nbytes, nslots;
+    } cases[] = {{"|u1", 8000, 16, 2}, {"<u2", 8000, 16, 4}, {"<f4", 8000, 16, 4},
+                 {"<f8", 8000, 16, 4}, {"|u1", 8016, 8, 1},  {"<u2", 8016, 16, 1},
+                 {"<f4", 8016, 16, 4}, {"<f4", 8008, 16, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hr_k_store s = store_of(cases[i].type, cases[i].type, HR_K_BITS_SHUFFLED);
+        s.chunk_nbytes = s.block_nbytes = cases[i].nitems * s.copy.itemsize;
         hr_k_store_task t = lower(&s);
         assert_int_equal(t.path, HR_K_PATH_BITS);
-        assert_int_equal(t.slot_nbytes, slots[i][0]);
-        assert_int_equal(t.nslots, slots[i][1]);
-        assert_int_equal(t.slot_dst_step, slots[i][0]);
-        assert_int_equal(t.tiles.along.n * t.tiles.across.n, ROWS * ROW / 8);
+        assert_int_equal(t.slot_nbytes, cases[i].slot_nbytes);
+        assert_int_equal(t.nslots, cases[i].nslots);
+        assert_int_equal(t.slot_dst_step, cases[i].slot_nbytes);
+        assert_int_equal(t.tiles.along.n * t.tiles.across.n * t.nslots * t.slot_nbytes,
+                         ROWS * ROW * s.copy.itemsize);
     }
+}
+
+/* Blocks that wide cells do not divide: none may reach over a block's end. */
+static void cells_do_not_reach_over_blocks(void **state) {
+    (void)state;
+    hr_k_store s = store_of("<c16", "<c16", HR_K_BYTES_SHUFFLED);
+    s.block_nbytes = 400 * 16;
+    assert_int_equal(lower(&s).path, HR_K_PATH_ROWS);
+    s.block_nbytes = 402 * 16;
+    assert_int_equal(lower(&s).path, HR_K_PATH_PLANES);
+    s = store_of("<f4", "<f4", HR_K_BITS_SHUFFLED);
+    s.block_nbytes = 400 * 4;
+    assert_int_equal(lower(&s).nslots, 4);
+    s.block_nbytes = 408 * 4;
+    assert_int_equal(lower(&s).nslots, 2);
+}
+
+static void some_casts_alone_are_made_while_moving(void **state) {
+    (void)state;
+    hr_k_store s = store_of("<f8", "<f4", HR_K_PLAIN);
+    assert_int_equal(lower(&s).direct, HR_K_DIRECT_F64_F32);
+    s = store_of("<c16", "<c8", HR_K_PLAIN);
+    assert_int_equal(lower(&s).direct, HR_K_DIRECT_F64_F32);
+    s = store_of(">f8", "<f4", HR_K_PLAIN);
+    assert_int_equal(lower(&s).direct, HR_K_DIRECT_F64_F32);
+    s = store_of("<f8", ">f4", HR_K_PLAIN);
+    assert_int_equal(lower(&s).direct, HR_K_NOT_DIRECT);
+    s = store_of("<f8", "<i4", HR_K_PLAIN);
+    assert_int_equal(lower(&s).direct, HR_K_NOT_DIRECT);
+    hr_dtype f64 = type_of("<f8"), f32 = type_of("<f4");
+    assert_true(hr__kstore_begin(&s, &f64) && hr__kstore_cast(&s, &f32) &&
+                hr__kstore_scale(&s, HR_K_MUL_ADD, 2, 1) &&
+                hr__kstore_end(&s, &f64, &f32));
+    s.copy.ndim = 0;
+    s.copy.nitems = 1;
+    s.chunk_nbytes = 8;
+    assert_int_equal(lower(&s).direct, HR_K_NOT_DIRECT);
 }
 
 static void numbers_are_converted_by_four(void **state) {
@@ -332,7 +382,7 @@ static void a_store_of_nothing_has_no_tiles(void **state) {
 static void tiles_are_listed_first_of_those_that_only_move(void **state) {
     (void)state;
     hr_k_store moving = store_of("<f4", "<f4", HR_K_PLAIN);
-    hr_k_store converting = store_of("<f4", "<f2", HR_K_PLAIN);
+    hr_k_store converting = store_of("<f4", "<i2", HR_K_PLAIN);
     const hr_k_store_task tasks[] = {lower(&converting), lower(&moving),
                                      lower(&converting)};
     uint32_t nmoving = tasks[1].tiles.ntiles, nconverting = tasks[0].tiles.ntiles;
@@ -359,7 +409,9 @@ static void tiles_are_listed_first_of_those_that_only_move(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_chunks_go_by_slots_of_16_bytes),
-        cmocka_unit_test(bits_are_gathered_for_eight_items),
+        cmocka_unit_test(bits_are_gathered_from_rows_as_wide_as_they_are_aligned),
+        cmocka_unit_test(cells_do_not_reach_over_blocks),
+        cmocka_unit_test(some_casts_alone_are_made_while_moving),
         cmocka_unit_test(numbers_are_converted_by_four),
         cmocka_unit_test(a_destination_that_is_not_aligned_gets_narrow_writes),
         cmocka_unit_test(rows_become_columns_slot_by_slot),
