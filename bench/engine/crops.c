@@ -8,7 +8,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 enum { NCROPS = 10000, ROWS = 128, COLUMNS = 256, NROUNDS = 5 };
-#define CROP_NBYTES (ROWS * COLUMNS * sizeof(uint16_t))
+#define CROP_NBYTES (sizeof(uint16_t) * ROWS * COLUMNS)
 
 static void draw(const engine *e, part *crops, uint8_t *data) {
     const uint64_t nrows = array_nbytes(&e->array) / ARRAY_ROW_NBYTES;
