@@ -16,14 +16,14 @@ uint64_t array_nbytes(const array *a) {
     return a->nchunks * a->chunk_nbytes;
 }
 
-/* A walk with small steps, as measured fields have them: 3 : 1 with zstd. */
+/* A level that changes now and then, and noise of some bits, as a camera has it. */
 static void draw_chunk(uint16_t *items, uint64_t n, uint64_t seed) {
     uint64_t random = seed * 2654435761U + 1;
     uint16_t level = (uint16_t)(1000 * seed);
     for (uint64_t i = 0; i < n; i++) {
         random = random * 6364136223846793005U + 1442695040888963407U;
-        level = (uint16_t)(level + ((random >> 60) == 0 ? (random >> 56) % 16 : 0));
-        items[i] = level;
+        level = (uint16_t)(level + (random >> 57 == 0 ? 16 : 0));
+        items[i] = (uint16_t)(level + (random >> 40) % 16);
     }
 }
 

@@ -52,8 +52,10 @@ void run_crops(engine *e) {
         engine_check(e, &crops[i]);
     }
     printf("crops    %s: whole %.1f GB/s, %d random crops of 64 KiB %.1f GB/s, "
-           "%.0f %%\n",
-           e->codec, whole, NCROPS, scattered, 100 * scattered / whole);
+           "%.0f %%; plan %.1f ms, copy %.1f, kernels %.1f, store %.1f\n",
+           e->codec, whole, NCROPS, scattered, 100 * scattered / whole,
+           engine_stage_ms(e, HR_STAGE_PLAN), engine_stage_ms(e, HR_STAGE_COPY),
+           engine_stage_ms(e, HR_STAGE_KERNELS), engine_stage_ms(e, HR_STAGE_STORE));
     hr_memory_free(e->context, e->device, data);
     engine_close(e);
     free(crops);

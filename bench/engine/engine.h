@@ -18,6 +18,8 @@ typedef struct engine {
     hr_device device;
     hr_context *context;
     hr_node *node;
+    int32_t host_share; /* as in hr_read_options */
+    hr_stage_times *times;
     array array;
 } engine;
 
@@ -39,6 +41,8 @@ void *engine_alloc(const engine *e, hr_device device, uint64_t nbytes);
 hr_batch *engine_submit(const engine *e, const part *parts, uint64_t n);
 /* Seconds from submit until it is done. */
 double engine_read(const engine *e, const part *parts, uint64_t n);
+/* What a stage of the last such read took. */
+double engine_stage_ms(const engine *e, hr_stage stage);
 /* What is in the destination is what is in the array. */
 void engine_check(const engine *e, const part *p);
 

@@ -7,7 +7,7 @@
 
 uint64_t hr__host_share_measured(hr_context *context, const hr__host_share_work *work) {
     hr__host_share_costs costs;
-    if (work->nchunks < 2 ||
+    if (work->nchunks == 0 ||
         !hr__history_costs(&context->history, work->key,
                            (double)work->nbytes / (double)work->nchunks, &costs)) {
         return 0;

@@ -95,12 +95,21 @@ static void kernels_that_are_not_full_gain_nothing(void **state) {
     assert_int_equal(hr__host_share_choose(&c, 16, 16), 16);
 }
 
+/* 64 KiB of LZ4, for which kernels took 270 us. */
+static void one_small_chunk_is_left_to_the_host(void **state) {
+    (void)state;
+    const hr__host_share_costs c = {
+        .thread = 20e3, .decode = 30e3, .copy_decoded = 2e3, .latency = 270e3};
+    assert_int_equal(hr__host_share_choose(&c, 1, 16), 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_choice_is_the_best_of_all),
         cmocka_unit_test(slow_kernels_and_idle_cores_share_the_work),
         cmocka_unit_test(what_bounds_elsewhere_is_left_alone),
         cmocka_unit_test(kernels_that_are_not_full_gain_nothing),
+        cmocka_unit_test(one_small_chunk_is_left_to_the_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
