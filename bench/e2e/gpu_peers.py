@@ -1,6 +1,7 @@
 """The readers of the end-to-end bench that know GPUs only. SPDX-License-Identifier: Apache-2.0"""
 
 import importlib.metadata
+import time
 
 import numpy as np
 
@@ -64,12 +65,12 @@ class Czarr(ZarrGPU):
 
 
 class Damacy:
-    """damacy gives batches of boxes of one shape, as float32, and reads ahead meanwhile. A whole
-    array is boxes of as many planes as a chunk has."""
+    """damacy gives batches of boxes of one shape, as float32, and reads ahead meanwhile: what it
+    takes is told of several reads in one stream. A whole array is boxes of as many planes as a
+    chunk has."""
 
     dtype = np.float32
-    batch_nbytes, wave_nbytes, memory_nbytes = 1 << 28, 1 << 28, 48 << 30
-    nthreads, nshards = 64, 8
+    batch_nbytes, wave_nbytes, memory_nbytes, nshards = 1 << 31, 1 << 30, 96 << 30, 8
 
     def __init__(self, path, device):
         self.number, self.module = number_of(device), module_of(device)
@@ -89,24 +90,31 @@ class Damacy:
                 samples_per_batch=batch, sample_shape=shape, lookahead_samples=4 * batch,
                 max_gpu_memory_bytes=self.memory_nbytes, max_chunk_uncompressed_bytes=chunk,
                 max_chunks_per_wave=max(1, self.wave_nbytes // chunk), device=self.number,
-                n_io_threads=self.nthreads, max_shards_per_sample=self.nshards,
+                n_io_threads=self.damacy.max_concurrency(), max_shards_per_sample=self.nshards,
                 n_array_meta_cache=6 * batch, n_chunk_layout_cache=6 * batch,
                 n_shard_index_cache=6 * batch * self.nshards)), batch
         return self.pipelines[shape, n]
 
-    def crops(self, boxes):
+    def crops(self, boxes, times=1):
         shape = tuple(s.stop - s.start for s in boxes[0])
         pipeline, size = self.pipeline(shape, len(boxes))
         out = self.module.empty((len(boxes), *shape), self.dtype)
-        pipeline.push(self.damacy.Sample(self.path, box) for box in boxes)
-        for at in range(0, len(boxes), size):
-            batch = pipeline.pop()
-            out[at:at + size] = self.module.from_dlpack(batch)
-            copied = self.module.cuda.get_current_stream().record()
-            batch.release(event=copied.ptr)
+        pipeline.push(self.damacy.Sample(self.path, box) for box in boxes * times)
+        for _ in range(times):
+            for at in range(0, len(boxes), size):
+                batch = pipeline.pop()
+                out[at:at + size] = self.module.from_dlpack(batch)
+                copied = self.module.cuda.get_current_stream().record()
+                batch.release(event=copied.ptr)
         return out
 
-    def whole(self):
+    def whole(self, times=1):
         planes, (n, *plane) = self.array.chunks[0], self.array.shape
         return self.crops([(slice(t, t + planes), *(slice(0, m) for m in plane))
-                           for t in range(0, n, planes)])
+                           for t in range(0, n, planes)], times)
+
+    def seconds(self, read, repeats):
+        start = time.perf_counter()
+        read(times=repeats)
+        self.module.cuda.runtime.deviceSynchronize()
+        return (time.perf_counter() - start) / repeats

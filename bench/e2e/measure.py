@@ -8,6 +8,7 @@ with the field; of headrace also the stages of the last read. {"absent": reason}
 is not to be had, {"failed": reason} where it does not read this array.
 """
 
+import functools
 import json
 import statistics
 import sys
@@ -60,7 +61,7 @@ def case(reader, read, expected, device, repeats):
         raise ValueError("the reader gives other values than the field has")
     del result
     own = getattr(reader, "seconds", None)
-    seconds = own(repeats) if own is not None else median(read, device, repeats)
+    seconds = own(read, repeats) if own is not None else median(read, device, repeats)
     return {"seconds": seconds, "nbytes": expected.nbytes, "stages": getattr(reader, "stages", None)}
 
 
@@ -71,7 +72,7 @@ def measure(name, path, field, device, repeats, ncrops):
     if hasattr(reader, "crops") and ncrops > 0:
         boxes = boxes_of(field, ncrops)
         expected = np.stack([field[box] for box in boxes])
-        answer["crops"] = case(reader, lambda: reader.crops(boxes), expected, device, repeats)
+        answer["crops"] = case(reader, functools.partial(reader.crops, boxes), expected, device, repeats)
     return answer
 
 

@@ -99,7 +99,7 @@ class HeadraceNvcomp:
         return subprocess.run([self.command, "-q", verb, *self.options, *more], check=True,
                               stdout=subprocess.PIPE).stdout
 
-    def seconds(self, repeats):
+    def seconds(self, _, repeats):
         return json.loads(self.run("bench", "-n", str(repeats), "--json"))["seconds"]
 
     def whole(self):
