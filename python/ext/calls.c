@@ -1,6 +1,7 @@
 /* Calls of the library's threads into Python. SPDX-License-Identifier: Apache-2.0 */
 #include "ext.h"
 
+#include <stdio.h>
 #include <time.h>
 
 bool ext_enter(ext_state *state, PyGILState_STATE *gil) {
@@ -16,6 +17,46 @@ bool ext_enter(ext_state *state, PyGILState_STATE *gil) {
 void ext_leave(ext_state *state, PyGILState_STATE gil) {
     PyGILState_Release(gil);
     (void)atomic_fetch_sub(&state->ncallers, 1);
+}
+
+hr_status ext_fail_ending(hr_error *err) {
+    (void)snprintf(err->message, sizeof err->message, "the interpreter is ending");
+    return HR_ERR_IO;
+}
+
+hr_status ext_fail_raised(hr_status usual, const hr_read_context *reading,
+                          hr_error *err) {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    PyObject *name = type != NULL ? PyObject_GetAttrString(type, "__name__") : NULL;
+    PyObject *text = value != NULL ? PyObject_Str(value) : NULL;
+    PyObject *number = value != NULL ? PyObject_GetAttrString(value, "errno") : NULL;
+    const char *name_text = name != NULL ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    const char *value_text = text != NULL ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    (void)snprintf(err->message, sizeof err->message, "%s: %s",
+                   name_text != NULL ? name_text : "an exception",
+                   value_text != NULL ? value_text : "");
+    if (number != NULL && PyLong_Check(number)) {
+        err->os_errno = (int32_t)PyLong_AsLong(number);
+    }
+    hr_status status = usual;
+    if (hr_read_context_is_cancelled(reading)) {
+        status = HR_ERR_CANCELLED;
+    } else if (type != NULL && PyErr_GivenExceptionMatches(type, PyExc_MemoryError)) {
+        status = HR_ERR_MEMORY;
+    }
+    if (type != NULL && PyErr_GivenExceptionMatches(type, PyExc_KeyboardInterrupt)) {
+        PyErr_SetInterrupt();
+    }
+    Py_XDECREF(number);
+    Py_XDECREF(text);
+    Py_XDECREF(name);
+    Py_XDECREF(trace);
+    Py_XDECREF(value);
+    Py_XDECREF(type);
+    PyErr_Clear();
+    return status;
 }
 
 PyObject *ext_end_calls(PyObject *module, PyObject *args) {

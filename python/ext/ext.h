@@ -172,6 +172,9 @@ PyObject *ext_store_wrap(ext_state *state, hr_store *store);
 PyObject *ext_python_store(PyObject *module, PyObject *args);
 PyObject *ext_is_given_up(PyObject *module, PyObject *args);
 
+/* codec_python.c: module function. */
+PyObject *ext_add_codec(PyObject *module, PyObject *args);
+
 /* pool.c: hooks that ask a pool of Python's. Their user is what out->destroy, called with
  * it, gives back. False with an exception. */
 bool ext_pool_hooks(ext_state *state, PyObject *pool, hr_device_allocator *out);
@@ -180,6 +183,11 @@ bool ext_pool_hooks(ext_state *state, PyObject *pool, hr_device_allocator *out);
  * ending, when nobody may any more. */
 bool ext_enter(ext_state *state, PyGILState_STATE *gil);
 void ext_leave(ext_state *state, PyGILState_STATE gil);
+hr_status ext_fail_ending(hr_error *err);
+/* What was raised as the record of an error, of this status as a rule; nothing is raised
+ * after it. Ctrl-C is heard where it comes, which is here if the main thread helps with
+ * what it waits for: that it was one is told to whoever looks next. */
+hr_status ext_fail_raised(hr_status usual, const hr_read_context *reading, hr_error *err);
 /* Module functions. */
 PyObject *ext_end_calls(PyObject *module, PyObject *args);
 PyObject *ext_calls_forked(PyObject *module, PyObject *args);

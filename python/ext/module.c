@@ -196,6 +196,8 @@ static PyMethodDef functions[] = {
      "python_store(context, adapter, url, can_list) -> Store: see _stores.py; what is "
      "set "
      "in it goes before what the adapter has"},
+    {"add_codec", ext_add_codec, METH_VARARGS,
+     "add_codec(context, adapter, kind, name): see _codecs.py"},
     {"is_given_up", ext_is_given_up, METH_VARARGS,
      "is_given_up(reading) -> bool: does nobody want what a store is in a call for?"},
     {"end_calls", ext_end_calls, METH_NOARGS,

@@ -30,48 +30,6 @@ typedef struct python_value {
     Py_buffer bytes;
 } python_value;
 
-static hr_status fail_ending(hr_error *err) {
-    (void)snprintf(err->message, sizeof err->message, "the interpreter is ending");
-    return HR_ERR_IO;
-}
-
-/* What was raised as the record of an error; nothing is raised after it. Ctrl-C is heard
- * where it comes, which is here if the main thread helps with what it waits for: that it
- * was one is told to whoever looks next. */
-static hr_status fail_raised(const hr_read_context *reading, hr_error *err) {
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyErr_NormalizeException(&type, &value, &trace);
-    PyObject *name = type != NULL ? PyObject_GetAttrString(type, "__name__") : NULL;
-    PyObject *text = value != NULL ? PyObject_Str(value) : NULL;
-    PyObject *number = value != NULL ? PyObject_GetAttrString(value, "errno") : NULL;
-    const char *name_text = name != NULL ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
-    const char *value_text = text != NULL ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
-    (void)snprintf(err->message, sizeof err->message, "%s: %s",
-                   name_text != NULL ? name_text : "an exception",
-                   value_text != NULL ? value_text : "");
-    if (number != NULL && PyLong_Check(number)) {
-        err->os_errno = (int32_t)PyLong_AsLong(number);
-    }
-    hr_status status = HR_ERR_IO;
-    if (hr_read_context_is_cancelled(reading)) {
-        status = HR_ERR_CANCELLED;
-    } else if (type != NULL && PyErr_GivenExceptionMatches(type, PyExc_MemoryError)) {
-        status = HR_ERR_MEMORY;
-    }
-    if (type != NULL && PyErr_GivenExceptionMatches(type, PyExc_KeyboardInterrupt)) {
-        PyErr_SetInterrupt();
-    }
-    Py_XDECREF(number);
-    Py_XDECREF(text);
-    Py_XDECREF(name);
-    Py_XDECREF(trace);
-    Py_XDECREF(value);
-    Py_XDECREF(type);
-    PyErr_Clear();
-    return status;
-}
-
 /* What is_given_up() takes, for one call: a new reference, None for NULL. */
 static PyObject *lend(const hr_read_context *reading) {
     return reading == NULL ? Py_NewRef(Py_None)
@@ -137,7 +95,7 @@ static hr_status open_held(const python_store *s, const char *key,
                                           in_parts(reading), lent);
     take_back(lent);
     if (given == NULL) {
-        return fail_raised(reading, err);
+        return ext_fail_raised(HR_ERR_IO, reading, err);
     }
     hr_status status = HR_OK;
     python_value *v = calloc(1, sizeof *v);
@@ -146,7 +104,7 @@ static hr_status open_held(const python_store *s, const char *key,
     } else if (v == NULL) {
         status = HR_ERR_MEMORY;
     } else if (!take_value(given, key, v, &out->nbytes, &out->version)) {
-        status = fail_raised(reading, err);
+        status = ext_fail_raised(HR_ERR_IO, reading, err);
     }
     Py_DECREF(given);
     if (status != HR_OK) {
@@ -162,7 +120,7 @@ static hr_status python_open(void *user, const char *key, const hr_read_context 
     const python_store *s = user;
     PyGILState_STATE gil;
     if (!ext_enter(s->state, &gil)) {
-        return fail_ending(err);
+        return ext_fail_ending(err);
     }
     hr_status status = open_held(s, key, reading, out, err);
     ext_leave(s->state, gil);
@@ -180,7 +138,7 @@ static hr_status read_held(const python_store *s, const python_value *v, uint64_
     take_back(lent);
     if (given == NULL || PyObject_GetBuffer(given, &bytes, PyBUF_SIMPLE) != 0) {
         Py_XDECREF(given);
-        return fail_raised(reading, err);
+        return ext_fail_raised(HR_ERR_IO, reading, err);
     }
     *nread = (uint64_t)bytes.len;
     if (bytes.len > 0) {
@@ -203,7 +161,7 @@ static hr_status python_read(void *user, void *handle, uint64_t offset, uint64_t
     }
     PyGILState_STATE gil;
     if (!ext_enter(s->state, &gil)) {
-        return fail_ending(err);
+        return ext_fail_ending(err);
     }
     hr_status status = read_held(s, v, offset, nbytes, dst, reading, nread, err);
     ext_leave(s->state, gil);
@@ -251,7 +209,7 @@ static hr_status list_held(const python_store *s, const char *prefix,
         }
     }
     Py_XDECREF(pairs);
-    return ok ? HR_OK : fail_raised(NULL, err);
+    return ok ? HR_OK : ext_fail_raised(HR_ERR_IO, NULL, err);
 }
 
 static hr_status python_list(void *user, const char *prefix,
@@ -260,7 +218,7 @@ static hr_status python_list(void *user, const char *prefix,
     const python_store *s = user;
     PyGILState_STATE gil;
     if (!ext_enter(s->state, &gil)) {
-        return fail_ending(err);
+        return ext_fail_ending(err);
     }
     hr_status status = list_held(s, prefix, entry, sink, err);
     ext_leave(s->state, gil);

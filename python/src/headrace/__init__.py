@@ -13,6 +13,7 @@ Each chunk that a call needs is read and decoded once, whoever needs it. Errors 
 """
 
 from ._cf import Packing
+from ._codecs import add_codec
 from ._config import caches, clear_caches, codecs, config, device_info
 from ._errors import (
     AllocationError, ArgumentError, CancelledError, ChecksumError, DataError, DeviceError,
@@ -35,6 +36,6 @@ __all__ = [
     "MemoryStore", "MetadataError", "MissingChunkError", "NotFoundError", "Packed", "Packing",
     "PlannedChain", "PlannedCodec",
     "SelectionError", "ShapeError", "Stage", "Stages", "StoreError", "StrictError", "Tensor", "TimedOutError",
-    "TooLargeError", "UnsupportedError", "__version__", "blocks", "boxes", "caches", "clear_caches",
+    "TooLargeError", "UnsupportedError", "__version__", "add_codec", "blocks", "boxes", "caches", "clear_caches",
     "codecs", "config", "device_info", "explain", "mask", "oindex", "open", "read_batch", "vindex",
 ]

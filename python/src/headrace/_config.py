@@ -11,6 +11,7 @@ import operator
 import os
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from . import _ext, _pools
@@ -183,6 +184,7 @@ def _checked(changes: dict[str, Any]) -> dict[str, Any]:
 config = Config()
 _contexts: dict[tuple[Any, ...], _ext.Context] = {}
 _contexts_lock = threading.Lock()
+_additions: list[Callable[[_ext.Context], None]] = []
 os.register_at_fork(after_in_child=_contexts_lock._at_fork_reinit)  # type: ignore[attr-defined]
 
 
@@ -195,10 +197,22 @@ def ends_calls_in_time() -> None:
 
 
 def _new_context(budgets: tuple[int, ...], pool: str | None) -> _ext.Context:
-    if pool is None:
-        return _ext.context(None, *budgets)
+    if pool is not None:
+        ends_calls_in_time()
+    made = _ext.context(None if pool is None else _pools.Pool(pool), *budgets)
+    for add in _additions:
+        add(made)
+    return made
+
+
+def add_to_contexts(add: Callable[[_ext.Context], None]) -> None:
+    """Let it add something to each context: those that there are, and those that come."""
     ends_calls_in_time()
-    return _ext.context(_pools.Pool(pool), *budgets)
+    context()  # one at least says whether it can be added
+    with _contexts_lock:
+        for each in _contexts.values():
+            add(each)
+        _additions.append(add)
 
 
 def context() -> _ext.Context:

@@ -284,8 +284,8 @@ def open(url: Any, device: Any = None, *, path: str = "", consolidated: bool | N
     without which groups tell members by consolidated metadata only; and size(key) -> int or
     None, read(key, offset, nbytes) -> bytes, by which parts of shards and of TIFF files are
     read; and version(key) -> an int that is another one when the bytes may be others (0: not
-    known), by which the caches keep them. All of them are called by the library's threads, several at once; what they raise is
-    a StoreError of the read, and only None says that a chunk is absent.
+    known), by which the caches keep them. All of them are called by threads, several at once;
+    what they raise is a StoreError of the read, and only None says that a chunk is absent.
 
     device: where results go: "cpu", "cuda" (the current GPU), "cuda:1", "auto" (the GPU
     where there is one), an index, or what frameworks call a device; None: as configured.

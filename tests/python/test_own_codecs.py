@@ -1,0 +1,130 @@
+"""Codecs that are functions of Python. SPDX-License-Identifier: Apache-2.0"""
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+import zlib
+
+import numpy as np
+import pytest
+
+hr = pytest.importorskip("headrace", reason="the package is not built")
+DATA = np.arange(60, dtype="<i4").reshape(6, 10)
+names = (f"own_{i}" for i in itertools.count())
+
+
+@pytest.fixture
+def name():
+    return next(names)
+
+
+def stored(chunks, codecs, dtype="int32", version=3):
+    """An array of these chunks, 4 by 10 elements each."""
+    meta = {"zarr_format": 3, "node_type": "array", "shape": [6, 10], "data_type": dtype,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4, 10]}},
+            "chunk_key_encoding": {"name": "default"}, "fill_value": 0, "codecs": codecs,
+            "attributes": {}}
+    return {"zarr.json": json.dumps(meta).encode(), "c/0/0": chunks[0], "c/1/0": chunks[1]}
+
+
+def encoded(encode):
+    padded = np.zeros((8, 10), "<i4")
+    padded[:6] = DATA
+    return [encode(padded[:4]), encode(padded[4:])]
+
+
+def test_bytes_are_decoded_by_the_function(name):
+    told = []
+
+    def make(config):
+        told.append(config)
+        return lambda data: zlib.decompress(data)[::-1]
+
+    hr.add_codec(name, make)
+    codecs = [{"name": "bytes", "configuration": {"endian": "little"}},
+              {"name": name, "configuration": {"by": 3}}]
+    chunks = encoded(lambda part: zlib.compress(part.tobytes()[::-1]))
+    for _ in range(2):
+        a = hr.open(stored(chunks, codecs))
+        assert a[...].tolist() == DATA.tolist() and a[5, ::3].tolist() == DATA[5, ::3].tolist()
+    assert told == [{"by": 3}]  # once for each configuration
+    with hr.config(nthreads=1):  # contexts that come later have it, too
+        assert hr.open(stored(chunks, codecs))[...].tolist() == DATA.tolist()
+
+
+def test_arrays_are_decoded_with_their_shape_and_type(name):
+    def make(config, shape, dtype):
+        assert (shape, dtype) == ((4, 10), np.dtype("<i4"))
+        return lambda data: np.ascontiguousarray(np.frombuffer(data, dtype).reshape(10, 4).T)
+
+    hr.add_codec(name, make, "array-to-bytes")
+    a = hr.open(stored(encoded(lambda part: part.T.tobytes()), [{"name": name}]))
+    assert a[...].tolist() == DATA.tolist()
+
+    def negate(config, shape, dtype):
+        return lambda data: -np.frombuffer(data, dtype)
+
+    hr.add_codec(name + "n", negate, "array-to-array")
+    codecs = [{"name": name + "n"}, {"name": "bytes", "configuration": {"endian": "little"}}]
+    assert hr.open(stored(encoded(lambda part: (-part).tobytes()), codecs))[...].tolist() == DATA.tolist()
+
+
+def test_a_codec_of_zarr_v2(name):
+    hr.add_codec(name, lambda config: lambda data: bytes(b ^ config["key"] for b in data))
+    meta = {"zarr_format": 2, "shape": [6, 10], "chunks": [4, 10], "dtype": "<i4", "order": "C",
+            "fill_value": 0, "compressor": {"id": name, "key": 90}, "filters": None}
+    parts = encoded(lambda part: bytes(b ^ 90 for b in part.tobytes()))
+    a = hr.open({".zarray": json.dumps(meta).encode(), "0.0": parts[0], "1.0": parts[1]})
+    assert a[...].tolist() == DATA.tolist()
+
+
+@pytest.mark.parametrize("answer, text", [
+    (lambda data: b"short", "5 bytes|expected"), (lambda data: bytes(1000), "1000|room|expected"),
+    (lambda data: None, "TypeError"), (lambda data: "text", "TypeError"),
+    (lambda data: 1 / 0, "ZeroDivisionError"), (lambda data: np.zeros((9, 9))[:, ::2], "contiguous|TypeError")])
+def test_what_a_codec_does_wrong_is_an_error(name, answer, text):
+    hr.add_codec(name, lambda config: answer)
+    codecs = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": name}]
+    a = hr.open(stored([b"x", b"y"], codecs))
+    with pytest.raises(hr.DataError, match=text) as caught:
+        a[...]
+    assert caught.value.codec == name
+
+
+def test_what_is_no_codec_is_refused(name):
+    hr.add_codec(name, lambda config: bytes)
+    for wrong in ((name, lambda config: bytes), ("zstd", lambda config: bytes), ("", lambda config: bytes),
+                  (name + "x", None), (name + "x", lambda config: bytes, "any")):
+        with pytest.raises(hr.ArgumentError):
+            hr.add_codec(*wrong)
+
+    def make(config):
+        raise KeyError("by")
+
+    hr.add_codec(name + "m", make)
+    codecs = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": name + "m"}]
+    with pytest.raises(hr.MetadataError, match="KeyError: 'by'"):
+        hr.open(stored([b"x", b"y"], codecs))
+
+
+def test_the_interpreter_ends_while_a_codec_is_at_work():
+    script = """if True:
+        import json, sys, threading, time, headrace as hr
+        began = threading.Event()
+        def decode(data):
+            began.set()
+            time.sleep(0.05)
+            return data
+        hr.add_codec("slow", lambda config: decode)
+        meta = {"zarr_format": 2, "shape": [500], "chunks": [1], "dtype": "|u1", "order": "C",
+                "fill_value": 0, "compressor": {"id": "slow"}, "filters": None}
+        held = {str(i): b"x" for i in range(500)}
+        future = hr.open({".zarray": json.dumps(meta).encode(), **held}).read()
+        began.wait()
+        print("end")
+    """
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
+                          timeout=120, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
