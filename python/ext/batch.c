@@ -1,6 +1,7 @@
 /* Batches: submitted reads. SPDX-License-Identifier: Apache-2.0 */
 #include "ext.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define SMALL_NBYTES (INT64_C(8) << 20)
@@ -80,11 +81,46 @@ PyObject *ext_submit(PyObject *module, PyObject *args) {
     return (PyObject *)batch;
 }
 
+/* A batch that nobody wants any more, and what it writes to. */
+typedef struct leftover {
+    ext_state *state;
+    hr_batch *batch;
+    PyObject *keep;
+} leftover;
+
+static void release(void *user) {
+    leftover *l = user;
+    PyGILState_STATE gil;
+    hr_batch_unref(l->batch);
+    if (ext_enter(l->state, &gil)) {
+        Py_XDECREF(l->keep);
+        ext_leave(l->state, gil);
+    }
+    free(l);
+}
+
+/* In a thread of its own. Without one its memory is not let go. */
+static void release_elsewhere(const ext_batch *self) {
+    hr_batch_cancel(self->batch);
+    leftover *l = malloc(sizeof *l);
+    if (l != NULL) {
+        *l = (leftover){.state = self->state, .batch = self->batch, .keep = self->keep};
+        if (PyThread_start_new_thread(release, l) == (unsigned long)-1) {
+            free(l);
+        }
+    }
+}
+
+/* The garbage collector may come here from within a store or a codec. */
 static void batch_dealloc(PyObject *object) {
     ext_batch *self = (ext_batch *)object;
-    Py_BEGIN_ALLOW_THREADS hr_batch_unref(
-        self->batch); /* cancels and waits: the memory is let go after */
-    Py_END_ALLOW_THREADS Py_XDECREF(self->keep);
+    if (self->batch != NULL && ext_is_inside()) {
+        release_elsewhere(self);
+    } else {
+        Py_BEGIN_ALLOW_THREADS hr_batch_unref(
+            self->batch); /* cancels and waits: the memory is let go after */
+        Py_END_ALLOW_THREADS Py_XDECREF(self->keep);
+    }
     ext_delete(self);
 }
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <time.h>
 
+static _Thread_local int depth; /* calls that this thread is in */
+
 bool ext_enter(ext_state *state, PyGILState_STATE *gil) {
     (void)atomic_fetch_add(&state->ncallers, 1);
     if (atomic_load(&state->is_ending)) {
@@ -11,12 +13,18 @@ bool ext_enter(ext_state *state, PyGILState_STATE *gil) {
         return false;
     }
     *gil = PyGILState_Ensure();
+    depth++;
     return true;
 }
 
 void ext_leave(ext_state *state, PyGILState_STATE gil) {
+    depth--;
     PyGILState_Release(gil);
     (void)atomic_fetch_sub(&state->ncallers, 1);
+}
+
+bool ext_is_inside(void) {
+    return depth > 0;
 }
 
 hr_status ext_fail_ending(hr_error *err) {

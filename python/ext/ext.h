@@ -183,6 +183,9 @@ bool ext_pool_hooks(ext_state *state, PyObject *pool, hr_device_allocator *out);
  * ending, when nobody may any more. */
 bool ext_enter(ext_state *state, PyGILState_STATE *gil);
 void ext_leave(ext_state *state, PyGILState_STATE gil);
+/* Is this thread in such a call? It may not wait for a batch then, which may wait for it.
+ */
+bool ext_is_inside(void);
 hr_status ext_fail_ending(hr_error *err);
 /* What was raised as the record of an error, of this status as a rule; nothing is raised
  * after it. Ctrl-C is heard where it comes, which is here if the main thread helps with

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import zlib
 
 import numpy as np
@@ -107,6 +108,28 @@ def test_what_is_no_codec_is_refused(name):
     codecs = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": name + "m"}]
     with pytest.raises(hr.MetadataError, match="KeyError: 'by'"):
         hr.open(stored([b"x", b"y"], codecs))
+
+
+def test_a_read_may_be_dropped_by_its_own_codec(name):
+    """As the garbage collector may do it, which runs in whatever thread."""
+    ready, dropped, reads = threading.Event(), threading.Event(), []
+
+    def decode(data):
+        ready.wait()
+        reads.clear()
+        dropped.set()
+        return data
+
+    hr.add_codec(name, lambda config: decode)
+    codecs = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": name}]
+    a = hr.open(stored(encoded(lambda part: part.tobytes()), codecs))
+    for _ in range(20):
+        ready.clear()
+        dropped.clear()
+        reads.append(a.read())
+        ready.set()
+        assert dropped.wait(60)
+    assert a[...].tolist() == DATA.tolist()
 
 
 def test_the_interpreter_ends_while_a_codec_is_at_work():

@@ -61,18 +61,23 @@ STUCK = """if True:
         def read(self, key, offset, nbytes):
             self.asked.set()
             threading.Event().wait()
-    def begin(shards, index):
+    def stuck(shards, index):
         plain = zarr.storage.MemoryStore()
         zarr.create_array(plain, name="x", data=np.arange(6), chunks=(2,), shards=shards)
         store = KIND(plain)
         store.asked, store.index = threading.Event(), index
-        a = hr.open(store, path="x")
+        return store, hr.open(store, path="x")
+    def begin(*case):
+        store, a = stuck(*case)
         future = a.read()
         store.asked.wait()
         try:
             future.result(timeout=0.01)
         except hr.TimedOutError:
             return a, future
+    def press(asked):
+        asked.wait()
+        os.kill(os.getpid(), signal.SIGINT)
     async def read(a):
         await asyncio.wait_for(a.read(), 0.1)
     for case in ((None, False), ((6,), False), ((6,), True)):
@@ -82,7 +87,8 @@ STUCK = """if True:
         a, future = begin(*case)
         future.cancel()
         print(type(future.exception()).__name__)
-        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        store, a = stuck(*case)
+        threading.Thread(target=press, args=(store.asked,)).start()
         try:
             a[...]
         except KeyboardInterrupt:
