@@ -10,6 +10,7 @@
  * cancel   how long after a cancel a batch is done
  * two      two halves of MIB (4096) on two devices at once, beside all on one (DEVICE is
  *          the first of them)
+ * cufile   MIB (1024), raw, by NVIDIA's cuFile into the device, beside headrace
  *
  * Each with every CODEC (raw, lz4: Blosc with shuffle, zstd) or the one given. All that
  * is read is compared with what it should be. Writes its arrays into FOLDER, a
@@ -173,11 +174,9 @@ static const struct task {
     const char *name;
     void (*run)(engine *e);
     uint64_t mib;
-} tasks[] = {{"budget", run_budget, 20480},
-             {"latency", run_latency, 64},
-             {"crops", run_crops, 512},
-             {"cancel", run_cancel, 4096},
-             {"two", run_two, 4096}};
+} tasks[] = {{"budget", run_budget, 20480}, {"latency", run_latency, 64},
+             {"crops", run_crops, 512},     {"cancel", run_cancel, 4096},
+             {"two", run_two, 4096},        {"cufile", run_cufile, 1024}};
 
 static const struct task *find_task(const char *name) {
     for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
@@ -196,8 +195,8 @@ int main(int argc, char **argv) {
     hr_error err = HR_ERROR_INIT;
     hr_device_info info = HR_DEVICE_INFO_INIT;
     if (task == NULL) {
-        (void)fputs("usage: bench_engine budget|latency|crops|cancel|two DEVICE FOLDER "
-                    "[MIB [CODEC]]\n",
+        (void)fputs("usage: bench_engine budget|latency|crops|cancel|two|cufile DEVICE "
+                    "FOLDER [MIB [CODEC]]\n",
                     stderr);
         return 2;
     }

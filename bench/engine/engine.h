@@ -49,11 +49,12 @@ void engine_check(const engine *e, const part *p);
 double now_s(void);
 double median_of(double *values, int n);
 
-/* budget.c, latency.c, crops.c, cancel.c, two.c */
+/* budget.c, latency.c, crops.c, cancel.c, two.c, cufile.c */
 void run_budget(engine *e);
 void run_latency(engine *e);
 void run_crops(engine *e);
 void run_cancel(engine *e);
 void run_two(engine *e);
+void run_cufile(engine *e);
 
 #endif
