@@ -30,7 +30,7 @@ nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
 LINES_OF_LOG=12 step doctor "$pack/bin/headrace" doctor
 step kern_cuda "$pack/bin/kern_cuda"
 step kern_scatter "$pack/bin/kern_scatter" cuda --cases 3000 --bench 1024
-step kern_store "$pack/bin/kern_store" cuda --cases "${CASES:-2000}" --bench 512
+step kern_store "$pack/bin/kern_store" cuda --cases "${CASES:-500}" --bench 512
 step kern_filters "$pack/bin/kern_filters" cuda --cases 500 --bench 512
 for codec in lz4 snappy blosclz packbits deflate lzw zstd; do
     LINES_OF_LOG=3 step "kern_$codec" "$pack/bin/kern_$codec" cuda --mutants \
