@@ -16,6 +16,10 @@ static constexpr uint32_t LZW_NOTHING = 0; /* behind a tile, for that code is a 
  * bytes of the longest. */
 static constexpr uint32_t LZW_FIRST = 258;
 static constexpr uint32_t LZW_STRINGS = 4096 - LZW_FIRST, LZW_LONGEST = LZW_STRINGS + 1;
+/* Where strings are long, few fit in a tile, and each takes as many steps to measure as
+ * it has bytes: not many more are looked at than fitted in the tile before, but so many.
+ */
+static constexpr uint32_t LZW_REACH = 64;
 /* From so many codes since a Clear on all is alike: they are counted no further. */
 static constexpr uint32_t LZW_WIDE = 4096;
 
@@ -82,6 +86,7 @@ template <class C> class lzw_parser {
     lzw_order order;
     uint32_t task, produced, code;
     uint32_t index;    /* codes since a Clear */
+    uint32_t reach;    /* codes to look at for the next tile */
     uint64_t consumed; /* bits */
     uint64_t src, dst;
     uint32_t src_nbytes, dst_nbytes;
@@ -115,6 +120,7 @@ template <class C> class lzw_parser {
         dst_nbytes = t->dst_nbytes;
         produced = code = index = 0;
         consumed = 0;
+        reach = C::PARTS;
         is_over = dst_nbytes == 0;
         order.is_old =
             src_nbytes > 1 && lz_load_u8(src) == 0 && (lz_load_u8(src + 1) & 1) != 0;
@@ -185,11 +191,18 @@ template <class C> class lzw_parser {
         return shared->stop;
     }
 
-    /* Of a code's string. */
-    __device__ __forceinline__ uint32_t measure(uint32_t c, const uint16_t *codes) const {
+    /* Of a code's string. lengths: those of each lane's first code, once they are there.
+     */
+    template <bool ARE_THERE>
+    __device__ __forceinline__ uint32_t measure(uint32_t c, const uint16_t *codes,
+                                                const uint16_t *lengths) const {
         uint32_t nbytes = 1;
         while (c >= LZW_FIRST && c - LZW_FIRST >= index) {
-            c = codes[c - LZW_FIRST - index];
+            const uint32_t k = c - LZW_FIRST - index;
+            if (ARE_THERE && k % C::CODES == 0) {
+                return nbytes + lengths[k / C::CODES];
+            }
+            c = codes[k];
             nbytes++;
         }
         if (c >= LZW_FIRST) {
@@ -203,12 +216,21 @@ template <class C> class lzw_parser {
     __device__ __forceinline__ void read(const lz_buffer &buffer, lz_step &step) {
         uint32_t own[C::CODES], nbytes[C::CODES], sum[1] = {0};
         const uint32_t begin = stage(buffer);
-        const uint32_t nstrings = read_codes(begin, buffer.bytes, buffer.exits, own);
-        const uint32_t stop = nstrings < C::PARTS ? buffer.exits[nstrings] : LZW_NOTHING;
+        const uint32_t nread = read_codes(begin, buffer.bytes, buffer.exits, own);
+        const uint32_t nstrings = min(nread, reach);
+        const uint32_t stop =
+            nread < C::PARTS && nread == nstrings ? buffer.exits[nstrings] : LZW_NOTHING;
         const uint32_t first = group.rank * C::CODES;
+        uint16_t *lengths = buffer.exits + C::PARTS;
+        nbytes[0] = first < nstrings ? measure<false>(own[0], buffer.exits, lengths) : 0;
+        lengths[group.rank] = (uint16_t)nbytes[0];
+        group.sync();
         HR_UNROLL
         for (uint32_t q = 0; q < C::CODES; q++) {
-            nbytes[q] = first + q < nstrings ? measure(own[q], buffer.exits) : 0;
+            nbytes[q] = q == 0 ? nbytes[0]
+                        : first + q < nstrings
+                            ? measure<true>(own[q], buffer.exits, lengths)
+                            : 0;
             sum[0] += nbytes[q];
         }
         __syncwarp();
@@ -231,6 +253,7 @@ template <class C> class lzw_parser {
         }
         tell_least(&shared->cut, cut);
         cut = min(shared->cut, nstrings);
+        reach = cut < nstrings ? max(2 * cut, LZW_REACH) : min(2 * reach, C::PARTS);
         put(buffer, own, nbytes, end, cut, most);
         group.sync();
         finish(buffer, step, cut, cut == nstrings ? stop : LZW_NOTHING);
