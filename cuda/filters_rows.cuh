@@ -7,6 +7,25 @@
 
 #include "filters_slot.cuh"
 
+/* Their bytes, the last one first. */
+static __device__ __forceinline__ uint8_t reversed(uint8_t item) {
+    return item;
+}
+static __device__ __forceinline__ uint16_t reversed(uint16_t item) {
+    return (uint16_t)__byte_perm(item, 0, 0x0001);
+}
+static __device__ __forceinline__ uint32_t reversed(uint32_t item) {
+    return __byte_perm(item, 0, 0x0123);
+}
+static __device__ __forceinline__ uint64_t reversed(uint64_t item) {
+    return (uint64_t)reversed((uint32_t)item) << 32 | reversed((uint32_t)(item >> 32));
+}
+
+template <class Item>
+static __device__ __forceinline__ Item load_row_item(const Item *item, bool high_first) {
+    return high_first ? reversed(*item) : *item;
+}
+
 /* What items of NBYTES are added up in; bits above an item's do not matter. */
 template <uint32_t NBYTES> struct hr_row_item {
     typedef uint32_t sum;
@@ -20,6 +39,13 @@ template <uint32_t NBYTES> struct hr_row_item {
         uint32_t *word = &slot->word[i * NBYTES / 4];
         *word = (*word & ~(ONES << shift)) | (value & ONES) << shift;
     }
+    static __device__ __forceinline__ void reverse(hr_u128 *slot) {
+        constexpr uint32_t ORDER = NBYTES == 1 ? 0x3210 : NBYTES == 2 ? 0x2301 : 0x0123;
+        HR_UNROLL
+        for (uint32_t w = 0; w < 4; w++) {
+            slot->word[w] = __byte_perm(slot->word[w], 0, ORDER);
+        }
+    }
 };
 
 template <> struct hr_row_item<8> {
@@ -32,6 +58,10 @@ template <> struct hr_row_item<8> {
         slot->word[2 * i] = (uint32_t)value;
         slot->word[2 * i + 1] = (uint32_t)(value >> 32);
     }
+    static __device__ __forceinline__ void reverse(hr_u128 *slot) {
+        put(slot, 0, reversed(get(*slot, 0)));
+        put(slot, 1, reversed(get(*slot, 1)));
+    }
 };
 
 /* A lane takes SLOTS slots a turn: whole pixels of STRIDE items, once to add them up and,
@@ -39,7 +69,7 @@ template <> struct hr_row_item<8> {
  * slot, whole pixels from that one's begin. */
 template <uint32_t NBYTES, uint32_t STRIDE, uint32_t SLOTS>
 static __device__ __forceinline__ void sum_row(uint64_t begin, uint64_t end,
-                                               uint32_t lane) {
+                                               uint32_t lane, bool high_first) {
     typedef hr_row_item<NBYTES> Item;
     typedef typename Item::sum Sum;
     constexpr uint32_t ITEMS = 16 / NBYTES, TURN = 32 * 16 * SLOTS;
@@ -57,8 +87,14 @@ static __device__ __forceinline__ void sum_row(uint64_t begin, uint64_t end,
         hr_u128 slot[SLOTS];
         Sum sum[STRIDE] = {};
         HR_UNROLL
+        for (uint32_t s = 0; s < SLOTS; s++) {
+            slot[s] = next[s];
+            if (high_first) {
+                Item::reverse(&slot[s]);
+            }
+        }
+        HR_UNROLL
         for (uint32_t i = 0; i < SLOTS * ITEMS; i++) {
-            slot[i / ITEMS] = next[i / ITEMS];
             sum[i % STRIDE] += Item::get(slot[i / ITEMS], i % ITEMS);
         }
         HR_UNROLL
@@ -85,24 +121,70 @@ static __device__ __forceinline__ void sum_row(uint64_t begin, uint64_t end,
     }
 }
 
-/* Any stride, at any place: one kind of item after the other, an item per lane. */
-template <class Item>
-static __device__ __forceinline__ void sum_any_row(uint64_t begin, uint64_t nitems,
-                                                   uint64_t stride, uint32_t lane) {
-    const uint64_t npixels = nitems / stride + (nitems % stride != 0);
+/* Loads of a lane that are under way at once, where it takes one item at a time. */
+static constexpr uint32_t ROW_AHEAD = 4;
+
+/* Up to 31 items to a pixel, at any place: 32 items at a time. */
+template <uint32_t NBYTES, class Item>
+static __device__ __forceinline__ void sum_narrow_row(Item *items, uint64_t nitems,
+                                                      uint32_t stride, uint32_t lane,
+                                                      bool high_first) {
+    typedef typename hr_row_item<NBYTES>::sum Sum;
+    const uint32_t from = 32 - stride + lane % stride; /* what the 32 before carry on */
+    Sum before = 0;
     HR_NO_UNROLL
-    for (uint64_t kind = 0; kind < stride; kind++) {
-        Item before = 0;
+    for (uint64_t turn = 0; turn < nitems; turn += 32 * ROW_AHEAD) {
+        Sum sum[ROW_AHEAD];
+        HR_UNROLL
+        for (uint32_t k = 0; k < ROW_AHEAD; k++) {
+            const uint64_t i = turn + k * 32 + lane;
+            sum[k] = i < nitems ? load_row_item(items + i, high_first) : 0;
+        }
         HR_NO_UNROLL
-        for (uint64_t turn = 0; turn < npixels; turn += 32) {
-            const uint64_t i = (turn + lane) * stride + kind;
-            Item *item = hr_global<Item>(begin) + i;
-            Item sum = i < nitems ? *item : 0;
-            sum = (Item)(sum_lanes(sum, lane) + before);
-            if (i < nitems) {
-                *item = sum;
+        for (uint32_t distance = stride; distance < 32; distance *= 2) {
+            HR_UNROLL
+            for (uint32_t k = 0; k < ROW_AHEAD; k++) {
+                const Sum other = __shfl_up_sync(0xFFFFFFFF, sum[k], distance);
+                sum[k] += lane >= distance ? other : 0;
             }
-            before = __shfl_sync(0xFFFFFFFF, sum, 31);
+        }
+        HR_UNROLL
+        for (uint32_t k = 0; k < ROW_AHEAD; k++) {
+            const uint64_t i = turn + k * 32 + lane;
+            sum[k] += __shfl_sync(0xFFFFFFFF, before, from);
+            before = sum[k];
+            if (i < nitems) {
+                items[i] = (Item)sum[k];
+            }
+        }
+    }
+}
+
+/* 32 and more: some of a pixel's items at a time, a lane to each, pixel by pixel. */
+template <uint32_t NBYTES, class Item>
+static __device__ __forceinline__ void sum_wide_row(Item *items, uint64_t nitems,
+                                                    uint64_t stride, uint32_t lane,
+                                                    bool high_first) {
+    typedef typename hr_row_item<NBYTES>::sum Sum;
+    HR_NO_UNROLL
+    for (uint64_t kind = lane; kind < stride; kind += 32) {
+        Sum before = 0;
+        HR_NO_UNROLL
+        for (uint64_t at = kind; at < nitems; at += stride * ROW_AHEAD) {
+            Sum sum[ROW_AHEAD];
+            HR_UNROLL
+            for (uint32_t k = 0; k < ROW_AHEAD; k++) {
+                const uint64_t i = at + k * stride;
+                sum[k] = i < nitems ? load_row_item(items + i, high_first) : 0;
+            }
+            HR_UNROLL
+            for (uint32_t k = 0; k < ROW_AHEAD; k++) {
+                const uint64_t i = at + k * stride;
+                before += sum[k];
+                if (i < nitems) {
+                    items[i] = (Item)before;
+                }
+            }
         }
     }
 }
@@ -111,18 +193,22 @@ template <uint32_t NBYTES, class Item>
 static __device__ __forceinline__ void sum_row_of(const hr_k_filter_task &t,
                                                   uint64_t begin, uint32_t lane) {
     const uint64_t end = begin + t.row * NBYTES;
+    const bool high_first = t.high_first != 0;
     const uint32_t stride = t.stride <= 4 ? (uint32_t)t.stride : 0;
     const bool has_phase = stride != 0 && begin % 16 % (stride * NBYTES) == 0;
     if (has_phase && stride == 1) {
-        sum_row<NBYTES, 1, 1>(begin, end, lane);
+        sum_row<NBYTES, 1, 1>(begin, end, lane, high_first);
     } else if (has_phase && stride == 2) {
-        sum_row<NBYTES, 2, 1>(begin, end, lane);
+        sum_row<NBYTES, 2, 1>(begin, end, lane, high_first);
     } else if (has_phase && stride == 3) {
-        sum_row<NBYTES, 3, 3>(begin, end, lane);
+        sum_row<NBYTES, 3, 3>(begin, end, lane, high_first);
     } else if (has_phase && stride == 4 && NBYTES < 8) {
-        sum_row < NBYTES, NBYTES<8 ? 4 : 1, 1>(begin, end, lane);
+        sum_row < NBYTES, NBYTES<8 ? 4 : 1, 1>(begin, end, lane, high_first);
+    } else if (t.stride < 32) {
+        sum_narrow_row<NBYTES>(hr_global<Item>(begin), t.row, (uint32_t)t.stride, lane,
+                               high_first);
     } else {
-        sum_any_row<Item>(begin, t.row, t.stride, lane);
+        sum_wide_row<NBYTES>(hr_global<Item>(begin), t.row, t.stride, lane, high_first);
     }
 }
 

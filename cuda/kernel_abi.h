@@ -256,7 +256,8 @@ typedef struct hr_k_filter_task {
     uint32_t width;  /* in bits, of an item at src */
     uint32_t first_bit;
     uint32_t is_signed;  /* the highest of the bits is repeated above it */
-    uint32_t high_first; /* bits of a byte are taken from the highest on; width 1 */
+    uint32_t high_first; /* bits of a byte are taken from the highest on; width 1.
+                            ROWS: the highest byte of an item stands first, beforehand */
     uint32_t status_index;
     uint64_t check;       /* const uint8_t *: the byte here must be …, 0 for none */
     uint32_t check_value; /* … this, else the status is HR_K_BAD_PADDING */

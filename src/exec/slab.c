@@ -146,6 +146,8 @@ static bool is_integer(const hr_dtype *type) {
 
 static hr_status push_sum(hr__slab *slab, const hr__stage *stage, hr__devptr place,
                           hr__decoded *decoded, hr_error *err) {
+    const bool is_reversed =
+        decoded->chunk == place && !hr__dtype_equal(decoded->from, &stage->items);
     HR__TRY(lay_out(slab, &stage->items, place, decoded, err));
     uint32_t nbytes =
         stage->row > 0 ? stage->component_nbytes : (uint32_t)stage->items.itemsize;
@@ -156,6 +158,7 @@ static hr_status push_sum(hr__slab *slab, const hr__stage *stage, hr__devptr pla
                              .number = hr__kstore_number(&stage->items),
                              .nitems = stage->nbytes / nbytes,
                              .nbytes = nbytes,
+                             .high_first = is_reversed,
                              .row = stage->row,
                              .stride = stage->stride};
     return hr__slab_push_filter(slab, HR__STAGE_SUM, &task, err);
@@ -212,8 +215,16 @@ static hr_status push_unpack(hr__slab *slab, const hr__stage *stage, hr__devptr 
     return hr__slab_push_filter(slab, stage->kind, &task, err);
 }
 
-/* Leaves, then the stage. It needs its items aligned; one that works in place does so
- * where they lie if leaves make such items. */
+/* A stage that works in place can do so where leaves lay items down: the order of bytes
+ * does not matter to sums of rows. */
+static bool is_in_place(const hr__stage *stage, const hr_dtype *laid) {
+    return stage->kind == HR__STAGE_SUM && stage->row > 0
+               ? hr__dtype_same_kind(laid, &stage->items)
+               : (stage->kind == HR__STAGE_SUM || stage->kind == HR__STAGE_SCALE) &&
+                     hr__dtype_equal(laid, &stage->items);
+}
+
+/* Leaves, then the stage. It needs its items aligned. */
 static hr_status add_staged(hr__slab *slab, const hr__chunk *chunk,
                             const hr__kernel_chain *kernels, const hr__leaves *leaves,
                             uint64_t offset, hr__decoded *decoded, hr_error *err) {
@@ -224,9 +235,8 @@ static hr_status add_staged(hr__slab *slab, const hr__chunk *chunk,
     if (!is_final) {
         place = reserve_scratch(slab, stage->nbytes);
     }
-    if ((stage->kind == HR__STAGE_SUM || stage->kind == HR__STAGE_SCALE) &&
-        !leaves->stored && leaves->mode == HR__SHUFFLE_NONE &&
-        hr__dtype_equal(&kernels->laid, &stage->items)) {
+    if (!leaves->stored && leaves->mode == HR__SHUFFLE_NONE &&
+        is_in_place(stage, &kernels->laid)) {
         decoded->chunk = place;
     }
     HR__TRY(hr__slab_push_chunk(slab, chunk, &status_index, err));

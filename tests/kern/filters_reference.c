@@ -87,8 +87,19 @@ static void sum_floats(const hr_k_filter_task *t, uint8_t *items) {
     }
 }
 
+static void reverse(uint8_t *item, uint32_t nbytes) {
+    for (uint32_t k = 0; k < nbytes / 2; k++) {
+        const uint8_t low = item[k];
+        item[k] = item[nbytes - 1 - k];
+        item[nbytes - 1 - k] = low;
+    }
+}
+
 static void sum_rows(const hr_k_filter_task *t, uint8_t *items) {
     for (uint64_t i = 0; i < t->nitems; i++) {
+        if (t->high_first) {
+            reverse(items + i * t->nbytes, t->nbytes);
+        }
         if (i % t->row >= t->stride) {
             uint64_t sum = filters_load(items + i * t->nbytes, t->nbytes) +
                            filters_load(items + (i - t->stride) * t->nbytes, t->nbytes);

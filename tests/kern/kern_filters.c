@@ -82,9 +82,11 @@ static void make_cast(hr_k_filter_task *t, uint64_t *random) {
     }
 }
 
-/* Pixels of few items and of many, and rows that are no whole pixels. */
+/* Pixels of few items and of many, rows that are no whole pixels, and either byte order.
+ */
 static void make_rows(hr_k_filter_task *t, uint64_t *random) {
     t->kind = HR_K_FILTER_ROWS;
+    t->high_first = (uint32_t)random_below(random, 2);
     t->stride = random_below(random, 4) ? 1 + random_below(random, 5)
                                         : 1 + random_below(random, 70);
     const uint64_t npixels =
@@ -310,7 +312,8 @@ static void bench(runner *r, const char *name, hr__kernel kernel, hr_k_filter_ta
     free(tasks);
 }
 
-/* Tiles of 512 pixels across: TIFF's predictor 2, and 3, which sums bytes. */
+/* Tiles of 512 pixels across, of 64 where those have many samples: TIFF's predictor 2,
+ * and 3, which sums bytes. */
 static void bench_rows(runner *r, uint64_t chunk, uint64_t total) {
     static const struct {
         const char *name;
@@ -322,10 +325,11 @@ static void bench_rows(runner *r, uint64_t chunk, uint64_t total) {
                 {"rows, 2 bytes", 2, 1},
                 {"rows, 2 bytes, 3 samples", 2, 3},
                 {"rows, 2 bytes, 13 samples", 2, 13},
+                {"rows, 2 bytes, 100 samples", 2, 100},
                 {"rows, 4 bytes", 4, 1},
                 {"rows, 8 bytes", 8, 1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const uint64_t row = 512 * rows[i].stride;
+        const uint64_t row = (rows[i].stride < 32 ? 512 : 64) * rows[i].stride;
         bench(r, rows[i].name, HR__KERNEL_SUM,
               (hr_k_filter_task){.kind = HR_K_FILTER_ROWS,
                                  .nbytes = rows[i].nbytes,
