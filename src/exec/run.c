@@ -293,7 +293,7 @@ void hr__run_destroy_starts(hr__run *run) {
 /* Slabs so large that copies are fast, and so small that all threads have several to
  * fill: decoding and reading overlap from the start. */
 #define SLAB_LEAST (UINT64_C(1) << 20)
-#define SLABS_PER_THREAD 8
+#define SLABS_PER_THREAD 4
 
 static uint64_t slab_size(const hr__run *run) {
     uint64_t total = 0; /* of encoded bytes, at most */
