@@ -6,8 +6,8 @@ usage: run.py [--sizes 8192] [--tiles 512] [--repeat 5] [--device cpu|cuda:0]
 
 Writes images once (smooth fields with noise, in tiles), then reads each whole, the readers taking
 turns, with the files in the page cache; the results (of many, the first and the last) are compared
-with what was written. Device
-memory is CuPy's for all; times of readers that know the host only include the copy. nvTIFF, as
+with what was written. Device memory is CuPy's for all, and CUDA has 32 queues unless the
+environment says otherwise; times of readers that know the host only include the copy. nvTIFF, as
 far as it is installed or NVTIFF names its library, opens a file itself, or gets it in pinned
 memory (see nvtiff.py). --copies N reads N copies of each file: in one batch, with nvTIFF eight at
 once, with others one after the other. Prints medians in GB/s of pixels, and with --stages where
@@ -25,6 +25,8 @@ import time
 import warnings
 
 import numpy as np
+
+os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")  # before CUDA starts
 
 import headrace as hr
 import nvtiff
