@@ -27,7 +27,7 @@ class Headrace:
     def __init__(self, path, device):
         import headrace
 
-        self.headrace, self.version = headrace, headrace.__version__
+        self.version = headrace.__version__
         if device != "cpu":
             headrace.config.set(allocator="cupy")
         self.device, self.array, self.stages = device, headrace.open(path), None
@@ -43,8 +43,7 @@ class Headrace:
     def crops(self, boxes):
         shape = (len(boxes), *(s.stop - s.start for s in boxes[0]))
         out = module_of(self.device).empty(shape, self.cast or self.array.dtype)
-        return self.finish(self.headrace.read_batch([(self.array, box) for box in boxes], out=out,
-                                                    dtype=self.cast))
+        return self.finish(self.array.read(boxes, out=out, dtype=self.cast))
 
 
 class HeadraceF32(Headrace):
