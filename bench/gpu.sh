@@ -118,6 +118,19 @@ if [ -f "$pack/make_data.py" ] && python3 -c 'import zarr, cupy' 2>/dev/null; th
             --device "$device" ${E2E:---fields era --layouts 1m}
     done
 fi
+# The package: its tests that want a GPU, the examples there, zarr-python's tests of GPU memory.
+if [ -d "$pack/python/headrace" ] && python3 -c 'import pytest, zarr, cupy' 2>/dev/null; then
+    tests=$here/../tests/python
+    PYTHONPATH=$pack/python:${PYTHONPATH-} LINES_OF_LOG=12 step python \
+        timeout 150 python3 -m pytest -p no:cacheprovider -q -rs "$tests"/test_*gpu*.py \
+        "$tests"/test_{dask,numcodecs,on_error,package_examples,xarray}.py
+    if [ -d "$pack/zarr" ]; then
+        PYTHONPATH=$pack/python:${PYTHONPATH-} ZARR_CODEC_PIPELINE__PATH=headrace.zarr.Pipeline \
+            LINES_OF_LOG=8 step python_zarr timeout 60 python3 -m pytest -p no:cacheprovider -q -W ignore \
+            -m gpu "$pack"/zarr/tests/test_{api,buffer,config}.py \
+            "$pack/zarr/tests/test_store/test_memory.py"
+    fi
+fi
 if python3 -c 'import tifffile, imagecodecs, cupy' 2>/dev/null; then
     for device in cuda:0 cpu; do
         PYTHONPATH=$pack/python:${PYTHONPATH-} LINES_OF_LOG=12 step "tiff_${device%:0}" \

@@ -30,6 +30,10 @@ done | sort -u | grep -vE '/(libc|libm|libdl|libpthread|librt|libstdc..|libgcc_s
 if [ -d "$build/python/headrace" ]; then cp -rL "$build/python" "$out/python"; fi
 strip --strip-unneeded "$out"/python/headrace/*.so 2>/dev/null || true
 strip --strip-unneeded "$out"/bin/* "$out"/lib/* 2>/dev/null || true
+# zarr-python's own tests: ZARR_SOURCE=… takes them along from its unpacked source release.
+if [ -n "${ZARR_SOURCE:-}" ]; then
+    mkdir "$out/zarr" && cp -r "$ZARR_SOURCE/tests" "$ZARR_SOURCE/pyproject.toml" "$out/zarr/"
+fi
 if [ -n "$corpus" ]; then
     (cd "$corpus" && find zarr bad/zarr tiff -type f ! \( -path 'tiff/*' -size +64k \)) |
         tar -C "$corpus" -cJf "$out/corpus.txz" -T -

@@ -8,7 +8,7 @@ import pytest
 
 from conftest import ROOT
 
-pytest.importorskip("headrace", reason="the package is not built")
+hr = pytest.importorskip("headrace", reason="the package is not built")
 EXAMPLES = {
     "first_steps.py": "cells are among the highest",
     "batches.py": "200 crops",
@@ -26,12 +26,30 @@ EXAMPLES = {
     "pyramid.py": "s2 fits",
     "own_store.py": "the same as the files: True",
 }
+ELEVATION = ROOT / "examples" / "data" / "jacksboro.zarr" / "elevation"
+ON_A_GPU = {"dask_blocks.py": (ELEVATION, "cuda"), "tiff_batch.py": ("cuda",),
+            "training.py": (ELEVATION, "cuda")}  # those that use none unless told
+
+
+def run(name, *arguments):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    result = subprocess.run([sys.executable, ROOT / "examples" / "python" / name, *arguments],
+                            capture_output=True, text=True, env=environment, check=False)
+    assert result.returncode == 0, result.stderr
+    assert EXAMPLES[name] in result.stdout
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_runs(name):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    result = subprocess.run([sys.executable, ROOT / "examples" / "python" / name],
-                            capture_output=True, text=True, env=environment, check=False)
-    assert result.returncode == 0, result.stderr
-    assert EXAMPLES[name] in result.stdout
+    run(name)
+
+
+@pytest.mark.parametrize("name", ON_A_GPU)
+def test_an_example_runs_on_a_gpu(name):
+    try:
+        hr.device_info("cuda:0")
+    except hr.Error as error:
+        pytest.skip(f"no GPU: {error}")
+    for module in ("cupy", "torch"):
+        pytest.importorskip(module)
+    run(name, *ON_A_GPU[name])
