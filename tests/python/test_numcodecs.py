@@ -118,6 +118,13 @@ def test_on_a_gpu():
             assert isinstance(got, cupy.ndarray) and got.get().tobytes() == BYTES
         out = cupy.empty(DATA.shape, DATA.dtype)
         assert codec.decode(encoded, out) is out and (out.get() == DATA).all()
+    codec = codecs.get_codec({"id": "zstd"}, device="cuda")
+    parts = [DATA[:50 * (1 + i % 3)] for i in range(12)]
+    streams = [stream({"id": "zstd"}, part) for part in parts]
+    mixed = [cupy.frombuffer(s, "u1") if i % 4 else s for i, s in enumerate(streams)]
+    mixed[5] = cupy.repeat(mixed[5], 2)[::2]  # not in a row
+    got = codec.decode_batch(mixed)
+    assert all(g.get().tobytes() == p.tobytes() for g, p in zip(got, parts, strict=True))
     for config, data in FILTERS:
         encoded = stream(config, data)
         want = np.asarray(numcodecs.get_codec(dict(config)).decode(encoded))

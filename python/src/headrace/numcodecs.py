@@ -59,6 +59,26 @@ def _header_nbytes(codec: str, data: memoryview) -> int | None:
     return _zstd_nbytes(data) if codec == "zstd" else None
 
 
+def _from_gpus(data: list[Any]) -> None:
+    """Put the bytes of arrays on a GPU in their place, by one copy from each GPU."""
+    try:
+        import cupy
+    except ImportError:
+        return
+    lists = collections.defaultdict[int, list[int]](list)
+    for i, obj in enumerate(data):
+        if hasattr(obj, "__cuda_array_interface__"):
+            data[i] = cupy.asarray(obj)
+            lists[data[i].device.id].append(i)
+    for device, places in lists.items():
+        with cupy.cuda.Device(device):
+            flat = [data[i].ravel().view("u1") for i in places]
+            whole = memoryview(cupy.concatenate(flat).get())
+        ends = itertools.accumulate(part.size for part in flat)
+        for i, part, end in zip(places, flat, ends):
+            data[i] = whole[end - part.size:end]
+
+
 def _on_host(obj: Any) -> memoryview:
     """Its bytes; those on a GPU are copied."""
     if isinstance(obj, (bytes, bytearray, memoryview)):
@@ -130,7 +150,8 @@ class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
         return data
 
     def decode(self, buf: Any, out: Any = None, *, nbytes: int | None = None) -> Any:
-        """Decode a stream in host or GPU memory (from there it is copied to the host).
+        """Decode a stream in host or GPU memory (whose bytes are copied to the host, which looks
+        at the headers).
 
         out: memory of any framework that is filled, and is the result. nbytes: decoded
         bytes; without out and nbytes the header is asked, and numcodecs decodes on the host
@@ -139,13 +160,16 @@ class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
         """
         if out is not None:
             target = _flat(out, self._dtype)
-            self._read([buf], [target.nbytes], [target])
+            self._submit([_on_host(buf)], [target.nbytes], [target])
             return out
         return self.decode_batch([buf], nbytes)[0]
 
     def decode_batch(self, bufs: Iterable[Any], nbytes: int | Sequence[int] | None = None) -> list[Any]:
-        """Decode many streams in one call; nbytes: decoded bytes of all, or of each."""
-        data = [_on_host(buf) for buf in bufs]
+        """Decode many streams in one call; nbytes: decoded bytes of all, or of each. The results
+        are parts of one allocation."""
+        given = list(bufs)
+        _from_gpus(given)
+        data = [_on_host(buf) for buf in given]
         if isinstance(nbytes, Sequence):
             sizes: list[int | None] = list(nbytes)
         else:
@@ -158,8 +182,7 @@ class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
                 sizes[i] = _header_nbytes(chain[0]["id"], stream)
         if None in sizes:
             return self._without_size(data)
-        tensors = self._read(data, [int(size or 0) for size in sizes], None)
-        return [t.to("numpy" if t.device_id == HOST else "cupy") for t in tensors]
+        return self._parts(data, [int(size or 0) for size in sizes]) if data else []
 
     def _without_size(self, data: Sequence[memoryview]) -> list[Any]:
         device = _config.parse_device(self._device)
@@ -181,21 +204,38 @@ class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
             results.append(array)
         return results
 
-    def _read(self, data: Sequence[Any], sizes: Sequence[int], out: list[Tensor] | None) -> Any:
-        """Streams of one size are the chunks of an array in memory."""
+    def _parts(self, data: Sequence[memoryview], sizes: Sequence[int]) -> list[Any]:
+        """Streams of known sizes, decoded into one array, and cut."""
+        itemsize = np.dtype(self._dtype).itemsize
+        whole = self._empty(sum(sizes) // itemsize)
+        parts: list[Any] = [None] * len(sizes)
+        start = 0
+        for i in self._submit(data, sizes, whole):
+            stop = start + sizes[i] // itemsize
+            parts[i], start = whole[start:stop], stop
+        return parts
+
+    def _empty(self, n: int) -> Any:
+        device = _config.parse_device(self._device)
+        if device == HOST:
+            return np.empty(n, self._dtype)
+        import cupy
+        with cupy.cuda.Device(device[1]):
+            return cupy.empty(n, np.dtype(self._dtype).newbyteorder("="))
+
+    def _submit(self, data: Sequence[memoryview], sizes: Sequence[int], out: Any) -> list[int]:
+        """Streams of one size are the chunks of an array in memory. Gives the order in which
+        they are put into out."""
         store, groups = _node.MemoryStore(), collections.defaultdict[int, list[int]](list)
         for i, size in enumerate(sizes):
             groups[size].append(i)
         wants = [self._want(store, size, [data[i] for i in numbers])
                  for size, numbers in groups.items()]
-        order = list(itertools.chain.from_iterable(groups.values()))
-        device = _config.parse_device(self._device)
-        done = _read.submit(
-            wants, lambda results: results, out=None if out is None else [out[i] for i in order],
-            stream=None, may_cast=False, devices=[device] * len(wants)).result()
-        return [result for _, result in sorted(zip(order, done), key=operator.itemgetter(0))]
+        _read.submit(wants, lambda results: results, out=out, stream=None, may_cast=False,
+                     devices=[HOST] * len(wants)).result()
+        return list(itertools.chain.from_iterable(groups.values()))
 
-    def _want(self, store: _node.MemoryStore, size: int, streams: list[Any]) -> Want:
+    def _want(self, store: _node.MemoryStore, size: int, streams: list[memoryview]) -> Want:
         """An array of all the streams, and a box for each."""
         itemsize = np.dtype(self._dtype).itemsize
         n = -(-size // itemsize)
@@ -210,7 +250,7 @@ class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
             "dtype": self._dtype, "compressor": compressors[0] if compressors else None,
             "filters": filters or None, "fill_value": None, "order": "C"}).encode()
         for i, stream in enumerate(streams):
-            store[f"{size}/{i}"] = _on_host(stream)
+            store[f"{size}/{i}"] = stream
         array = _node.open(store, "cpu", path=str(size))
         starts = n * np.arange(len(streams))[:, None]
         (want,) = _read.wants(array, _select.boxes(starts, (n,)), None, False)
