@@ -326,7 +326,8 @@ enum {
 
 /* Teams of the LZ decoders: X(name, threads, bytes of shared memory). A w is so many
  * warps that parse and make output in turns, a p as many again for either; those with an
- * s are better with byte-shuffled data, the others with plain data. */
+ * s are better with byte-shuffled data, the others with plain data; r1 is a
+ * warp that takes one sequence after the other. */
 #define HR_K_LZ_TEAMS(X)                                                                 \
     X(w1s, 32, 5168)                                                                     \
     X(w2, 64, 10236)                                                                     \
@@ -336,7 +337,8 @@ enum {
     X(w8, 256, 48836)                                                                    \
     X(p4s, 256, 48708)                                                                   \
     X(p16, 1024, 210388)                                                                 \
-    X(p16s, 1024, 210388)
+    X(p16s, 1024, 210388)                                                                \
+    X(r1, 32, 1216)
 
 #define HR_K_LZ_TEAM(name, threads, shared_nbytes) HR_K_LZ_##name,
 enum { HR_K_LZ_TEAMS(HR_K_LZ_TEAM) HR_K_LZ_NTEAMS };

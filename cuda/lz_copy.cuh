@@ -170,6 +170,30 @@ static __device__ __forceinline__ void lz_write(const Group &group, uint64_t dst
     }
 }
 
+/* The same for no more than MOST bytes: one by one, all read before the first is written.
+ */
+template <uint32_t MOST, class Group, class Source>
+static __device__ __forceinline__ void
+lz_write_short(const Group &group, uint64_t dst, uint32_t nbytes, const Source &source) {
+    constexpr uint32_t SHARE = (MOST + Group::THREADS - 1) / Group::THREADS;
+    const uint32_t ahead = source.place(Group::THREADS);
+    uint32_t byte[SHARE] = {}, place = source.place(group.rank);
+    HR_UNROLL
+    for (uint32_t i = 0; i < SHARE; i++) {
+        if (group.rank + i * Group::THREADS < nbytes) {
+            byte[i] = source.byte(place);
+        }
+        place = source.sum(place, ahead);
+    }
+    HR_UNROLL
+    for (uint32_t i = 0; i < SHARE; i++) {
+        const uint32_t k = group.rank + i * Group::THREADS;
+        if (k < nbytes) {
+            *hr_global<uint8_t>(dst + k) = (uint8_t)byte[i];
+        }
+    }
+}
+
 /* nbytes to dst from `offset` before it, which is not before `begin`. */
 template <class Group>
 static __device__ __forceinline__ void lz_write_match(const Group &group, uint64_t begin,

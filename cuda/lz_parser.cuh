@@ -184,6 +184,7 @@ static __device__ __forceinline__ lz_count lz_count_parts(const lz_stretch &s,
 }
 
 template <class C, class F> class lz_parser {
+  protected:
     typedef typename C::Parsers Group;
 
     /* What the threads of the group tell each other. */
@@ -240,19 +241,25 @@ template <class C, class F> class lz_parser {
     }
 
     __device__ __forceinline__ void next(const lz_buffer &buffer, lz_step &step) {
+        begin(step);
+        if (is_over || !(nruns > 0 ? read_run(step) : read_tile(buffer, step))) {
+            end(step);
+        }
+    }
+
+  protected:
+    __device__ __forceinline__ void begin(lz_step &step) const {
         step = {};
         step.task = task;
         step.at = produced;
         step.ring_begin = ring_begin;
-        if (!is_over && (nruns > 0 ? read_run(step) : read_tile(buffer, step))) {
-            return;
-        }
+    }
+    __device__ __forceinline__ void end(lz_step &step) const {
         step.kind = LZ_FINISH;
         step.code = code;
         step.where = consumed;
     }
 
-  private:
     __device__ __forceinline__ void finish() {
         is_over = true;
         code = produced == dst_nbytes ? 0 : HR_K_TOO_SHORT;
@@ -283,8 +290,10 @@ template <class C, class F> class lz_parser {
              i += Group::THREADS * 16) {
             *(hr_u128 *)(buffer.bytes + i) = lz_load_aligned(base + i, stream);
         }
-        for (uint32_t i = group.rank; i < C::WORDS; i += Group::THREADS) {
-            buffer.words[i] = {0, 0};
+        if constexpr (C::WORDS > 0) {
+            for (uint32_t i = group.rank; i < C::WORDS; i += Group::THREADS) {
+                buffer.words[i] = {0, 0};
+            }
         }
         if (group.rank == 0) {
             shared->cut = 0xFFFFFFFF;

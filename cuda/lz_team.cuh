@@ -12,7 +12,7 @@
 #include "lz_copy.cuh"
 #include "lz_parts.cuh"
 
-enum lz_kind { LZ_TILE, LZ_COPY, LZ_CHECK, LZ_FINISH, LZ_QUIT };
+enum lz_kind { LZ_TILE, LZ_COPY, LZ_CHECK, LZ_NOTHING, LZ_FINISH, LZ_QUIT };
 
 struct lz_step {
     uint32_t kind;
@@ -32,7 +32,7 @@ enum { LZ_PARSERS = 1, LZ_MAKERS = 2, LZ_FULL = 3, LZ_EMPTY = 5 };
  *   PARSE_WARPS, MAKE_WARPS   MAKE_WARPS = 0: the parsing warps make the output too
  *   SEGMENT                   bytes of the stream per parsing lane and tile
  *   WINDOW, RING              bytes; see lz_parts.cuh
- *   PARTS, OUTPUT             room of a tile
+ *   PARTS, OUTPUT             room of a tile; 0: there are none, see lz_runner.cuh
  *   SINGLES                   see lz_parts.cuh
  *   BLOCKS                    to fit in a multiprocessor, of those that are big enough */
 template <uint32_t PARSE, uint32_t MAKE, uint32_t SEGMENT_, uint32_t WINDOW_,
@@ -76,7 +76,7 @@ template <class C> struct lz_layout {
         return (n + 15) / 16 * 16;
     }
     static constexpr uint32_t BYTES = align(C::STRETCH + 16);
-    static constexpr uint32_t EXITS = align((C::STRETCH - 64) * 2);
+    static constexpr uint32_t EXITS = C::PARTS > 0 ? align((C::STRETCH - 64) * 2) : 0;
     static constexpr uint32_t PARTS = align((C::PARTS + 1) * 4);
     static constexpr uint32_t TABLE = EXITS > PARTS ? EXITS : PARTS;
     static constexpr uint32_t WORDS = C::WORDS * 8;
@@ -114,14 +114,16 @@ lz_execute(const typename C::Makers &group, const hr_k_decode &p, uint8_t *share
            const lz_step &s, const lz_buffer &buffer) {
     const hr_k_task *task = lz_task(p, s.task);
     const uint64_t dst = task->dst, to = dst + s.at;
-    if (s.kind == LZ_TILE) {
-        const uint32_t begin = lz_position(to);
-        const uint32_t first_word = lz_base(begin) >> 5; /* words are found by position */
-        const uint32_t words =
-            hr_shared_name(buffer.words) - first_word * (uint32_t)sizeof(lz_word);
-        const lz_output o = {shared, words, to - begin,
-                             begin - min(s.at - s.ring_begin, begin)};
-        lz_make_tile<C>(group, o, begin, begin + s.nbytes);
+    if (C::PARTS > 0 && s.kind == LZ_TILE) {
+        if constexpr (C::PARTS > 0) {
+            const uint32_t begin = lz_position(to);
+            const uint32_t first_word = lz_base(begin) >> 5; /* found by position */
+            const uint32_t words =
+                hr_shared_name(buffer.words) - first_word * (uint32_t)sizeof(lz_word);
+            const lz_output o = {shared, words, to - begin,
+                                 begin - min(s.at - s.ring_begin, begin)};
+            lz_make_tile<C>(group, o, begin, begin + s.nbytes);
+        }
     } else if (s.kind == LZ_COPY) {
         if (s.nliterals > 0) {
             const lz_range range = {s.literals, s.literals + s.nliterals};
@@ -141,7 +143,7 @@ lz_execute(const typename C::Makers &group, const hr_k_decode &p, uint8_t *share
             }
             group.sync();
         }
-    } else if (s.code != 0) {
+    } else if (s.kind == LZ_FINISH && s.code != 0) {
         lz_write(group, to, task->dst_nbytes - s.at, lz_same{0});
         if (group.rank == 0) {
             lz_tell(p, task, s);

@@ -26,8 +26,8 @@ static const regime zstd_regimes[] = {
 /* Of streams that are mostly long runs: those are copied by the whole team, one after the
  * other, and more threads do not make that faster for long. */
 static const regime run_regimes[] = {
-    {16, 0, HR_K_LZ_w1s, HR_K_LZ_w1s},
-    {4, 16 << 10, HR_K_LZ_w2s, HR_K_LZ_w2s},
+    {16, 0, HR_K_LZ_r1, HR_K_LZ_r1},
+    {4, 16 << 10, HR_K_LZ_r1, HR_K_LZ_w2s},
     {0, 64 << 10, HR_K_LZ_p4s, HR_K_LZ_p4s},
 };
 #define RUN_RATIO 32 /* they decode to so many times their size */
