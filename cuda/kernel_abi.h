@@ -298,6 +298,8 @@ typedef struct hr_k_task {
     uint32_t status_index;
     uint16_t size_nbytes; /* of a size in front of src: not for kernels */
     uint16_t wrapper;     /* of Deflate streams: HR_K_DEFLATE_RAW … */
+    uint64_t scratch;     /* for HR__KERNEL_LZ4_WHOLE: room of HR_K_WHOLE_ROOM, 16-byte
+                             aligned */
 } hr_k_task;
 
 /* Decode all tasks. A stream that is not right leaves its status, code << 32 | where in
@@ -342,6 +344,30 @@ enum {
 
 #define HR_K_LZ_TEAM(name, threads, shared_nbytes) HR_K_LZ_##name,
 enum { HR_K_LZ_TEAMS(HR_K_LZ_TEAM) HR_K_LZ_NTEAMS };
+
+/* Whole devices on a few LZ4 streams, see lz4_whole.cuh. A block takes a region of a
+ * stream, then a tile of an output. */
+#define HR_K_WHOLE_REGION 8192
+#define HR_K_WHOLE_THREADS 512
+#define HR_K_WHOLE_TILE 1024
+/* Of so many regions the first bytes are looked up at once. */
+#define HR_K_WHOLE_ROWS 64
+#define HR_K_WHOLE_NEAR 32
+#define HR_K_WHOLE_NEAR_NBYTES (HR_K_WHOLE_ROWS * HR_K_WHOLE_NEAR * 8)
+#define HR_K_WHOLE_PARTS(nbytes, part) ((nbytes) / (part) + ((nbytes) % (part) != 0))
+#define HR_K_WHOLE_ROOM(src, dst)                                                        \
+    (16 + ((uint64_t)HR_K_WHOLE_PARTS(src, HR_K_WHOLE_REGION) + 1) / 2 * 16 +            \
+     (8 * (uint64_t)(src) > 4 * (uint64_t)(dst) ? 8 * (uint64_t)(src)                    \
+                                                : (4 * (uint64_t)(dst) + 12)))
+#define HR_K_WHOLE_SHARED_NBYTES ((HR_K_WHOLE_REGION + HR_K_WHOLE_THREADS) * 8)
+
+/* Those that are good are decoded; the others become the last tasks of the list, and the
+ * counter stands before them: a launch of HR__KERNEL_LZ4 with the same streams follows.
+ */
+typedef struct hr_k_whole {
+    hr_k_decode streams;
+    uint32_t nregions, ntiles; /* of all tasks */
+} hr_k_whole;
 
 /* What a Deflate stream is wrapped in. Checksums are compared, and gzip may have many
  * members and zeros behind them. UNCHECKED: no checksum is looked at. */

@@ -1,6 +1,7 @@
 /* LZ4 blocks. SPDX-License-Identifier: Apache-2.0 */
 #include "kernel_abi.h"
 #include "lz4_parse.cuh"
+#include "lz4_whole.cuh"
 #include "lz_teams.cuh"
 #include "simt.h"
 

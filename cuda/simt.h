@@ -208,6 +208,15 @@ static __device__ __forceinline__ uint32_t hr_shift_right(uint32_t x, uint32_t n
 static __device__ __forceinline__ uint32_t hr_dot4(uint32_t a, uint32_t b, uint32_t sum) {
     return __dp4a(a, b, sum);
 }
+/* What other blocks may change, as it is by now. */
+static __device__ __forceinline__ uint32_t hr_load_late(uint64_t address) {
+    uint32_t word;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];"
+                 : "=r"(word)
+                 : "l"(address)
+                 : "memory");
+    return word;
+}
 static __device__ __forceinline__ void hr_prefetch(uint64_t address) {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }

@@ -217,6 +217,9 @@ static inline uint32_t hr_dot4(uint32_t a, uint32_t b, uint32_t sum) {
     }
     return sum;
 }
+static inline uint32_t hr_load_late(uint64_t address) {
+    return *(const uint32_t *)address;
+}
 static inline void hr_prefetch(uint64_t) {}
 
 #endif

@@ -58,6 +58,11 @@ static hr_status load_modules(hr__cuda_kernels *k, hr_error *err) {
         {HR__MODULE_FILTERS, "hr_k_sum_rows_kernel"},
         {HR__MODULE_FILTERS, "hr_k_unpack_kernel"},
         {HR__MODULE_FILTERS, "hr_k_exact_kernel"},
+        {HR__MODULE_LZ4, "hr_k_lz4_whole_links_kernel"},
+        {HR__MODULE_LZ4, "hr_k_lz4_whole_chain_kernel"},
+        {HR__MODULE_LZ4, "hr_k_lz4_whole_point_kernel"},
+        {HR__MODULE_LZ4, "hr_k_lz4_whole_resolve_kernel"},
+        {HR__MODULE_LZ4, "hr_k_lz4_whole_settle_kernel"},
         {HR__MODULE_ZSTD, "hr_k_zstd_literals_kernel"},
         {HR__MODULE_ZSTD, "hr_k_zstd_sequences_kernel"},
         {HR__MODULE_ZSTD, "hr_k_zstd_offsets_kernel"},
@@ -164,6 +169,9 @@ static hr_status allow_shared(const hr__cuda_kernels *k, int entry, int nbytes,
 
 static hr_status load_teams(hr__cuda_kernels *k, uint32_t nmultiprocessors,
                             hr_error *err) {
+    /* Where there is not so much, they are never launched. */
+    (void)allow_shared(k, HR__ENTRY_WHOLE_LINKS, HR_K_WHOLE_SHARED_NBYTES, NULL);
+    (void)allow_shared(k, HR__ENTRY_WHOLE_POINT, HR_K_WHOLE_SHARED_NBYTES, NULL);
     HR__TRY(
         allow_shared(k, HR__ENTRY_ZSTD_LITERALS, HR_K_ZSTD_LITERALS_SHARED_NBYTES, err));
     HR__TRY(allow_shared(k, HR__ENTRY_ZSTD_SEQUENCES, HR_K_ZSTD_SEQUENCES_SHARED_NBYTES,
@@ -301,6 +309,20 @@ static hr_status launch_beside(const hr__cuda_kernels *k, hr__stream s, int entr
         "launching a decoder", err);
 }
 
+static hr_status launch_whole(const hr__cuda_kernels *k, hr__stream s, hr_k_whole whole,
+                              hr_error *err) {
+    const uint32_t nregions = whole.nregions, ntasks = whole.streams.ntasks;
+    const share regions = {nregions, 1, HR_K_WHOLE_THREADS, HR_K_WHOLE_SHARED_NBYTES};
+    const share tasks = {ntasks, 1, HR_K_WHOLE_THREADS, HR_K_WHOLE_NEAR_NBYTES};
+    const share one = {ntasks, ntasks, 1, 0};
+    const share tiles = {whole.ntiles, 1, HR_K_WHOLE_TILE / 4, 0};
+    HR__TRY(launch_shares(k, s, HR__ENTRY_WHOLE_LINKS, regions, &whole.streams, err));
+    HR__TRY(launch_shares(k, s, HR__ENTRY_WHOLE_CHAIN, tasks, &whole.streams, err));
+    HR__TRY(launch_shares(k, s, HR__ENTRY_WHOLE_POINT, regions, &whole.streams, err));
+    HR__TRY(launch_shares(k, s, HR__ENTRY_WHOLE_RESOLVE, tiles, &whole.streams, err));
+    return launch_shares(k, s, HR__ENTRY_WHOLE_SETTLE, one, &whole.streams, err);
+}
+
 static hr_status launch_zstd(const hr__cuda_kernels *k, hr__stream s, hr_k_zstd params,
                              hr_error *err) {
     const share literals = {params.nwith_literals, HR_K_ZSTD_TREES,
@@ -332,6 +354,9 @@ hr_status hr__cuda_kernels_launch(hr__cuda_kernels *k, hr__stream s, hr__kernel 
     if (hr__kernel_decodes(kernel)) {
         hr_k_decode decode = *(const hr_k_decode *)params;
         return launch_team(k, s, kernel, &decode, &decode, err);
+    }
+    if (kernel == HR__KERNEL_LZ4_WHOLE) {
+        return launch_whole(k, s, *(const hr_k_whole *)params, err);
     }
     if (kernel == HR__KERNEL_ZSTD) {
         return launch_zstd(k, s, *(const hr_k_zstd *)params, err);

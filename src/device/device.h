@@ -19,19 +19,20 @@ typedef void *hr__stream;    /* CUstream; NULL = legacy default stream */
 typedef void *hr__event;
 
 typedef enum hr__kernel {
-    HR__KERNEL_SCATTER,  /* hr_k_scatter */
-    HR__KERNEL_FILL,     /* hr_k_fill */
-    HR__KERNEL_STORE,    /* hr_k_store_batch */
-    HR__KERNEL_SUM,      /* hr_k_filter */
-    HR__KERNEL_UNPACK,   /* hr_k_filter */
-    HR__KERNEL_LZ4,      /* hr_k_decode */
-    HR__KERNEL_SNAPPY,   /* hr_k_decode */
-    HR__KERNEL_BLOSCLZ,  /* hr_k_decode */
-    HR__KERNEL_PACKBITS, /* hr_k_decode */
-    HR__KERNEL_DEFLATE,  /* hr_k_decode */
-    HR__KERNEL_LZW,      /* hr_k_decode */
-    HR__KERNEL_ZSTD,     /* hr_k_zstd */
-    HR__KERNEL_NVCOMP,   /* hr__nvcomp_batch: nvCOMP's, not ours */
+    HR__KERNEL_SCATTER,   /* hr_k_scatter */
+    HR__KERNEL_FILL,      /* hr_k_fill */
+    HR__KERNEL_STORE,     /* hr_k_store_batch */
+    HR__KERNEL_SUM,       /* hr_k_filter */
+    HR__KERNEL_UNPACK,    /* hr_k_filter */
+    HR__KERNEL_LZ4,       /* hr_k_decode */
+    HR__KERNEL_LZ4_WHOLE, /* hr_k_whole */
+    HR__KERNEL_SNAPPY,    /* hr_k_decode */
+    HR__KERNEL_BLOSCLZ,   /* hr_k_decode */
+    HR__KERNEL_PACKBITS,  /* hr_k_decode */
+    HR__KERNEL_DEFLATE,   /* hr_k_decode */
+    HR__KERNEL_LZW,       /* hr_k_decode */
+    HR__KERNEL_ZSTD,      /* hr_k_zstd */
+    HR__KERNEL_NVCOMP,    /* hr__nvcomp_batch: nvCOMP's, not ours */
     HR__NKERNELS
 } hr__kernel;
 

@@ -107,6 +107,37 @@ uint32_t hr__lz_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shu
                   ntasks, is_shuffled, machine);
 }
 
+#define WHOLE_STREAMS 8
+#define WHOLE_NBYTES (UINT32_C(1) << 20)
+#define WHOLE_MOST_NBYTES (UINT32_C(1) << 30) /* words of 31 bits say where bytes are */
+
+/* Shuffled data have runs that are longer than it follows. */
+bool hr__lz_is_for_whole(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
+                         const hr__lz_machine *machine) {
+    for (uint32_t i = 0; i < ntasks; i++) {
+        if (tasks[i].dst_nbytes < WHOLE_NBYTES ||
+            tasks[i].dst_nbytes > WHOLE_MOST_NBYTES) {
+            return false;
+        }
+    }
+    return ntasks > 0 && ntasks <= WHOLE_STREAMS && !is_shuffled &&
+           !are_long_runs(tasks, ntasks) &&
+           machine->block_shared_nbytes >= HR_K_WHOLE_SHARED_NBYTES;
+}
+
+uint64_t hr__lz_whole_room(const hr_k_task *task) {
+    return HR_K_WHOLE_ROOM(task->src_nbytes, task->dst_nbytes);
+}
+
+hr_k_whole hr__lz_whole(const hr_k_decode *decode, const hr_k_task *tasks) {
+    hr_k_whole whole = {.streams = *decode};
+    for (uint32_t i = 0; i < decode->ntasks; i++) {
+        whole.nregions += HR_K_WHOLE_PARTS(tasks[i].src_nbytes, HR_K_WHOLE_REGION);
+        whole.ntiles += HR_K_WHOLE_PARTS(tasks[i].dst_nbytes, HR_K_WHOLE_TILE);
+    }
+    return whole;
+}
+
 uint32_t hr__zstd_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
                               const hr__lz_machine *machine) {
     return choose(zstd_regimes, sizeof zstd_regimes / sizeof *zstd_regimes,

@@ -19,6 +19,14 @@ typedef struct hr__lz_machine {
 uint32_t hr__lz_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
                             const hr__lz_machine *machine);
 
+/* Are these LZ4 streams so few, and so large, that the whole device should share them? */
+bool hr__lz_is_for_whole(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
+                         const hr__lz_machine *machine);
+/* Bytes of scratch for that. */
+uint64_t hr__lz_whole_room(const hr_k_task *task);
+/* The launch of HR__KERNEL_LZ4_WHOLE for tasks that `decode` has on the device. */
+hr_k_whole hr__lz_whole(const hr_k_decode *decode, const hr_k_task *tasks);
+
 /* The same for Snappy, whose long runs are copies of 64 bytes, each of the one before: a
  * long way to follow, whatever the data. */
 uint32_t hr__snappy_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,

@@ -166,6 +166,19 @@ hr_status hr__simt_memory_check_decode(const hr__simt_memory *m,
     return HR_OK;
 }
 
+hr_status hr__simt_memory_check_whole(const hr__simt_memory *m, const hr_k_whole *params,
+                                      hr_error *err) {
+    HR__TRY(hr__simt_memory_check_decode(m, &params->streams, err));
+    const hr_k_task *tasks = (const hr_k_task *)(uintptr_t)params->streams.tasks;
+    for (uint32_t i = 0; i < params->streams.ntasks; i++) {
+        const hr_k_task *t = &tasks[i];
+        HR__TRY(hr__simt_memory_check(m, t->scratch,
+                                      HR_K_WHOLE_ROOM(t->src_nbytes, t->dst_nbytes),
+                                      "a decoder's scratch", err));
+    }
+    return HR_OK;
+}
+
 /* Tables, and the scratch of every block. */
 hr_status hr__simt_memory_check_zstd(const hr__simt_memory *m, const hr_k_zstd *params,
                                      hr_error *err) {

@@ -47,6 +47,8 @@ hr_status hr__simt_memory_extent(const hr__simt_memory *m, const hr_k_dim *dims,
 
 hr_status hr__simt_memory_check_decode(const hr__simt_memory *m,
                                        const hr_k_decode *params, hr_error *err);
+hr_status hr__simt_memory_check_whole(const hr__simt_memory *m, const hr_k_whole *params,
+                                      hr_error *err);
 hr_status hr__simt_memory_check_zstd(const hr__simt_memory *m, const hr_k_zstd *params,
                                      hr_error *err);
 

@@ -51,6 +51,7 @@ typedef struct task {
                 hr_k_store_batch store;
                 hr_k_filter filter;
                 hr_k_decode decode;
+                hr_k_whole whole;
                 hr_k_zstd zstd;
                 hr__nvcomp_batch nvcomp;
             } params;
@@ -105,6 +106,15 @@ static hr_status launch_team(hr__simt_queue *q, hr__kernel kernel,
     return HR_OK;
 }
 
+static hr_status launch_whole(hr__simt_queue *q, const hr_k_whole *params,
+                              hr_error *err) {
+    HR__TRY(hr__simt_memory_check_whole(&q->memory, params, err));
+    if (params->streams.ntasks > 0) {
+        hr__simt_run_whole(params, q->seed++);
+    }
+    return HR_OK;
+}
+
 static hr_status launch_zstd(hr__simt_queue *q, const hr_k_zstd *params, hr_error *err) {
     uint32_t team;
     HR__TRY(hr__team_find(HR__KERNEL_ZSTD, &params->streams, &team, err));
@@ -138,6 +148,9 @@ static hr_status launch(hr__simt_queue *q, hr__kernel kernel, const void *params
     }
     if (kernel == HR__KERNEL_SUM || kernel == HR__KERNEL_UNPACK) {
         return launch_filter(q, kernel, params, err);
+    }
+    if (kernel == HR__KERNEL_LZ4_WHOLE) {
+        return launch_whole(q, params, err);
     }
     if (kernel == HR__KERNEL_ZSTD) {
         return launch_zstd(q, params, err);
@@ -275,6 +288,9 @@ hr_status hr__simt_launch(hr__simt_queue *q, hr__simt_stream *s, hr__kernel kern
     case HR__KERNEL_ZSTD:
         t.as.launch.params.zstd = *(const hr_k_zstd *)params;
         HR__TRY(hr__team_find(kernel, params, &team, err));
+        break;
+    case HR__KERNEL_LZ4_WHOLE:
+        t.as.launch.params.whole = *(const hr_k_whole *)params;
         break;
     case HR__KERNEL_NVCOMP:
         t.as.launch.params.nvcomp = *(const hr__nvcomp_batch *)params;

@@ -94,6 +94,19 @@ void hr__simt_run_team(uint32_t team, const hr_k_decode *params, uint32_t nblock
                       teams[team].shared_nbytes, seed);
 }
 
+void hr__simt_run_whole(const hr_k_whole *params, uint64_t seed) {
+    const hr_k_decode &p = params->streams;
+    hr_simt_run_lanes(hr_k_lz4_whole_links_kernel, p, params->nregions,
+                      HR_K_WHOLE_THREADS, HR_K_WHOLE_SHARED_NBYTES, seed);
+    hr_simt_run_lanes(hr_k_lz4_whole_chain_kernel, p, p.ntasks, HR_K_WHOLE_THREADS,
+                      HR_K_WHOLE_NEAR_NBYTES, seed);
+    hr_simt_run_lanes(hr_k_lz4_whole_point_kernel, p, params->nregions,
+                      HR_K_WHOLE_THREADS, HR_K_WHOLE_SHARED_NBYTES, seed);
+    hr_simt_run(hr_k_lz4_whole_resolve_kernel, p, params->ntiles, HR_K_WHOLE_TILE / 4,
+                seed);
+    hr_simt_run(hr_k_lz4_whole_settle_kernel, p, 1, 1, seed);
+}
+
 void hr__simt_run_zstd(const hr_k_zstd *params, uint32_t nblocks, uint64_t seed) {
 #define ZSTD_TEAM(name, threads, shared) {hr_k_zstd_##name##_kernel, threads, shared},
     static const struct {

@@ -21,6 +21,7 @@ void hr__simt_run_team(uint32_t team, const hr_k_decode *params, uint32_t nblock
                        uint64_t seed);
 
 /* All kernels of the decoder, one after the other. */
+void hr__simt_run_whole(const hr_k_whole *params, uint64_t seed);
 void hr__simt_run_zstd(const hr_k_zstd *params, uint32_t nblocks, uint64_t seed);
 
 #ifdef __cplusplus

@@ -64,7 +64,7 @@ static hr__devptr final_place(const hr__slab *slab, const hr__chunk *chunk,
                : 0;
 }
 
-static hr__devptr reserve_scratch(hr__slab *slab, uint64_t nbytes) {
+hr__devptr hr__slab_reserve_scratch(hr__slab *slab, uint64_t nbytes) {
     const hr__twin *p = &slab->slot->payload;
     uint64_t at = hr__slab_aligned(p->pinned_nbytes + slab->scratch);
     slab->scratch = at - p->pinned_nbytes + nbytes;
@@ -90,7 +90,7 @@ static hr_status push_leaves(hr__slab *slab, const hr__leaves *leaves, hr__devpt
             continue;
         }
         hr__devptr scratch =
-            l->scratch_nbytes > 0 ? reserve_scratch(slab, l->scratch_nbytes) : 0;
+            l->scratch_nbytes > 0 ? hr__slab_reserve_scratch(slab, l->scratch_nbytes) : 0;
         hr_k_task task = {.src = src + l->src,
                           .dst = dst + l->dst,
                           .src_nbytes = l->src_nbytes,
@@ -117,7 +117,7 @@ static hr_status decode_leaves(hr__slab *slab, const hr__leaves *leaves, uint64_
         return HR_OK;
     }
     if (decoded->chunk == 0) {
-        decoded->chunk = reserve_scratch(slab, decoded->nbytes);
+        decoded->chunk = hr__slab_reserve_scratch(slab, decoded->nbytes);
     }
     if (leaves->stored) {
         hr_k_store copy = hr__slab_store_bytes(decoded->chunk, src + leaves->stored_at,
@@ -169,21 +169,21 @@ static hr_status push_items(hr__slab *slab, const hr__stage *stage, hr__devptr p
                             uint32_t status_index, hr__decoded *decoded, hr_error *err) {
     const bool is_cast = stage->kind == HR__STAGE_CAST;
     const hr_dtype *from = is_cast ? &stage->from : &stage->items;
-    hr_k_filter_task task = {.src =
-                                 is_cast ? reserve_scratch(slab, decoded->nbytes) : place,
-                             .dst = place,
-                             .kind = is_cast ? HR_K_FILTER_CAST : HR_K_FILTER_SCALE,
-                             .number = hr__kstore_number(&stage->items),
-                             .nitems = stage->nbytes / stage->items.itemsize,
-                             .nbytes = (uint32_t)stage->items.itemsize,
-                             .width = 8 * (uint32_t)from->itemsize,
-                             .status_index = status_index,
-                             .a = stage->scale,
-                             .b = stage->offset,
-                             .from = hr__kstore_number(from),
-                             .rounding = stage->rounding,
-                             .out_of_range = stage->out_of_range,
-                             .nmapped = stage->nmapped};
+    hr_k_filter_task task = {
+        .src = is_cast ? hr__slab_reserve_scratch(slab, decoded->nbytes) : place,
+        .dst = place,
+        .kind = is_cast ? HR_K_FILTER_CAST : HR_K_FILTER_SCALE,
+        .number = hr__kstore_number(&stage->items),
+        .nitems = stage->nbytes / stage->items.itemsize,
+        .nbytes = (uint32_t)stage->items.itemsize,
+        .width = 8 * (uint32_t)from->itemsize,
+        .status_index = status_index,
+        .a = stage->scale,
+        .b = stage->offset,
+        .from = hr__kstore_number(from),
+        .rounding = stage->rounding,
+        .out_of_range = stage->out_of_range,
+        .nmapped = stage->nmapped};
     memcpy(task.mapped, stage->mapped, sizeof task.mapped);
     HR__TRY(lay_out(slab, from, task.src, decoded, err));
     return hr__slab_push_filter(slab, HR__STAGE_UNPACK, &task, err);
@@ -196,8 +196,8 @@ static hr_status push_unpack(hr__slab *slab, const hr__stage *stage, hr__devptr 
     hr__decoded packed = *decoded;
     packed.from = &bytes;
     if (packed.mode != HR__SHUFFLE_NONE) {
-        HR__TRY(
-            lay_out(slab, &bytes, reserve_scratch(slab, packed.nbytes), &packed, err));
+        HR__TRY(lay_out(slab, &bytes, hr__slab_reserve_scratch(slab, packed.nbytes),
+                        &packed, err));
     }
     hr_k_filter_task task = {.src = packed.chunk + stage->packed_at,
                              .dst = place,
@@ -233,7 +233,7 @@ static hr_status add_staged(hr__slab *slab, const hr__chunk *chunk,
     bool is_final = place != 0 && place % HR__SLAB_ALIGNMENT == 0;
     uint32_t status_index;
     if (!is_final) {
-        place = reserve_scratch(slab, stage->nbytes);
+        place = hr__slab_reserve_scratch(slab, stage->nbytes);
     }
     if (!leaves->stored && leaves->mode == HR__SHUFFLE_NONE &&
         is_in_place(stage, &kernels->laid)) {

@@ -39,6 +39,8 @@ void hr__slab_flush_all(struct hr__run *run);
 
 /* Room in the payload, aligned to 16 bytes; within what was asked for at open. */
 uint8_t *hr__slab_reserve(hr__slab *slab, uint64_t nbytes, uint64_t *offset);
+/* The same on the device, behind the payload. */
+hr__devptr hr__slab_reserve_scratch(hr__slab *slab, uint64_t nbytes);
 /* Bytes to ask for, for one reservation of nbytes. */
 #define HR__SLAB_ALIGNMENT 16
 static inline uint64_t hr__slab_aligned(uint64_t n) {

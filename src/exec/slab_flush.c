@@ -55,6 +55,11 @@ static hr_status launch_leaves(hr__slab *slab, const hr__slab_tables *t, hr_erro
         } else if (decode.ntasks > 0 && decoders[f].choose != NULL) {
             decode.team = decoders[f].choose(tasks + first, decode.ntasks,
                                              slab->is_shuffled, &machine);
+            if (tasks[first].scratch != 0) {
+                const hr_k_whole whole = hr__lz_whole(&decode, tasks + first);
+                HR__TRY(d->ops->launch(d, slab->slot->stream, HR__KERNEL_LZ4_WHOLE,
+                                       &whole, err));
+            }
             HR__TRY(
                 d->ops->launch(d, slab->slot->stream, decoders[f].kernel, &decode, err));
         }

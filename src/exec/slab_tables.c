@@ -157,6 +157,24 @@ void hr__slab_lay_out(hr__slab *slab, hr__slab_tables *t) {
     t->status = place(t, hr__slab_vec(slab, HR__SLAB_CHUNKS)->n * sizeof(uint64_t));
 }
 
+/* A few large LZ4 streams, decoded by the whole device, if the slab has room for that. */
+static void share_device(hr__slab *slab, hr_k_task *tasks, uint32_t n) {
+    const hr__twin *p = &slab->slot->payload;
+    const hr__device *d = slab->ring->device;
+    const hr__lz_machine machine = {d->nmultiprocessors, d->block_shared_nbytes};
+    uint64_t need = HR__SLAB_ALIGNMENT;
+    for (uint32_t i = 0; i < n; i++) {
+        need += hr__slab_aligned(hr__lz_whole_room(&tasks[i]));
+    }
+    if (!hr__lz_is_for_whole(tasks, n, slab->is_shuffled, &machine) ||
+        need > p->device_nbytes - p->pinned_nbytes - slab->scratch) {
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        tasks[i].scratch = hr__slab_reserve_scratch(slab, hr__lz_whole_room(&tasks[i]));
+    }
+}
+
 /* By format, each longest first. */
 static void fill_tasks(hr__slab *slab, const hr__slab_tables *t, hr_k_task *out) {
     const hr__slab_task *tasks = hr__slab_vec(slab, HR__SLAB_TASKS)->items;
@@ -172,6 +190,9 @@ static void fill_tasks(hr__slab *slab, const hr__slab_tables *t, hr_k_task *out)
     for (int f = 0; f < HR__NLEAF_FORMATS; f++) {
         hr_k_task *first = end[f] - t->ntasks[f];
         hr__lz_sort_tasks(first, t->ntasks[f]);
+        if (f == HR__LEAF_LZ4) {
+            share_device(slab, first, t->ntasks[f]);
+        }
         hr__slab_nvcomp_fill(slab, (hr__leaf_format)f, first, &nvcomp);
     }
 }

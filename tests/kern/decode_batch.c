@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/lz_regime.h"
 #include "device/teams.h"
 #include "kern/random.h"
 
@@ -18,7 +19,7 @@ static const uint8_t patterns[] = {0xAA, 0x55};
 /* A batch on the device. Streams end with their allocation on simt, where the address
  * sanitizer watches it; else all lie in one. */
 typedef struct placed {
-    hr__devptr dst, control, srcs[DECODE_BATCH_CAPACITY];
+    hr__devptr dst, control, scratch, srcs[DECODE_BATCH_CAPACITY];
     uint32_t nsrcs;
     uint64_t dst_nbytes;
     uint64_t dst_at[DECODE_BATCH_CAPACITY];
@@ -121,8 +122,23 @@ static void compare(decode_batch *b, const placed *p, const hr__team *team,
     }
 }
 
+/* Of the whole device, for all streams. */
+static void place_scratch(decode_batch *b, placed *p) {
+    uint64_t nbytes = 0;
+    for (uint32_t i = 0; i < b->ncases; i++) {
+        hr_k_task *t = &p->tasks[i];
+        t->scratch = nbytes;
+        nbytes += (hr__lz_whole_room(t) + 15) / 16 * 16;
+    }
+    p->scratch = runner_alloc(&b->runner, nbytes);
+    for (uint32_t i = 0; i < b->ncases; i++) {
+        p->tasks[i].scratch += p->scratch;
+    }
+}
+
+/* is_whole: what the whole device leaves is for the team. */
 static void run_team(decode_batch *b, const placed *p, const hr__team *team,
-                     uint8_t pattern) {
+                     bool is_whole, uint8_t pattern) {
     hr_k_decode params = make_params(b, p);
     params.team = team->team;
     uint64_t control_nbytes = params.tasks - p->control + sizeof p->tasks;
@@ -132,6 +148,10 @@ static void run_team(decode_batch *b, const placed *p, const hr__team *team,
     memset(control, 0, control_nbytes);
     memcpy(control + (params.tasks - p->control), p->tasks, sizeof p->tasks);
     runner_upload(&b->runner, p->control, control, control_nbytes);
+    if (is_whole) {
+        hr_k_whole whole = hr__lz_whole(&params, p->tasks);
+        runner_launch(&b->runner, HR__KERNEL_LZ4_WHOLE, &whole);
+    }
     runner_launch(&b->runner, b->kernel, &params);
     runner_download(&b->runner, got, p->dst, p->dst_nbytes);
     runner_download(&b->runner, control, p->control, sizeof(uint64_t) * b->ncases);
@@ -148,10 +168,14 @@ static void run_teams(decode_batch *b, const placed *p) {
             teams[nteams++] = i;
         }
     }
-    uint32_t nruns = b->nteams == 0 ? nteams : b->nteams;
+    uint32_t nruns =
+        (b->nteams == 0 ? nteams : b->nteams) + (b->kernel == HR__KERNEL_LZ4);
     for (uint32_t i = 0; i < nruns; i++) {
-        uint32_t k = b->nteams == 0 ? i : (uint32_t)random_below(&b->random, nteams);
-        run_team(b, p, &hr__teams[teams[k]], patterns[b->nruns++ % sizeof patterns]);
+        uint32_t k =
+            b->nteams == 0 && i < nteams ? i : (uint32_t)random_below(&b->random, nteams);
+        bool is_whole = b->kernel == HR__KERNEL_LZ4 && i == nruns - 1;
+        run_team(b, p, &hr__teams[teams[k]], is_whole,
+                 patterns[b->nruns++ % sizeof patterns]);
     }
 }
 
@@ -165,7 +189,9 @@ void decode_batch_run(decode_batch *b) {
     place_outputs(b, p);
     p->control =
         runner_alloc(&b->runner, sizeof(uint64_t) * (b->ncases + 1) + sizeof p->tasks);
+    place_scratch(b, p);
     run_teams(b, p);
+    b->runner.ops->free(b->runner.device, p->scratch);
     for (uint32_t i = 0; i < p->nsrcs; i++) {
         b->runner.ops->free(b->runner.device, p->srcs[i]);
     }

@@ -1,6 +1,7 @@
 /* How batches of LZ streams are decoded. SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -133,6 +134,34 @@ static void long_runs_get_smaller_teams(void **state) {
     ratio = 2;
 }
 
+static bool is_for_whole(uint32_t ntasks, uint32_t src_nbytes, uint32_t dst_nbytes,
+                         const hr__lz_machine *machine) {
+    hr_k_task tasks[64] = {{0}};
+    for (uint32_t i = 0; i < ntasks; i++) {
+        tasks[i] = (hr_k_task){.src_nbytes = src_nbytes, .dst_nbytes = dst_nbytes};
+    }
+    assert_false(hr__lz_is_for_whole(tasks, ntasks, true, machine));
+    return hr__lz_is_for_whole(tasks, ntasks, false, machine);
+}
+
+static void a_few_large_streams_share_the_device(void **state) {
+    (void)state;
+    assert_true(is_for_whole(1, 2 << 20, 4 << 20, &big));
+    assert_true(is_for_whole(8, 2 << 20, 4 << 20, &big));
+    assert_false(is_for_whole(1, 2 << 20, 4 << 20, &small));
+    assert_false(is_for_whole(0, 2 << 20, 4 << 20, &big));
+    assert_false(is_for_whole(64, 2 << 20, 4 << 20, &big));
+    assert_false(is_for_whole(1, 100000, 200000, &big));
+    assert_false(is_for_whole(1, 10000, 4 << 20, &big));
+    assert_false(is_for_whole(1, 2 << 20, UINT32_MAX, &big));
+    const hr_k_task tasks[] = {{.src_nbytes = HR_K_WHOLE_REGION + 1, .dst_nbytes = 1},
+                               {.src_nbytes = 1, .dst_nbytes = HR_K_WHOLE_TILE}};
+    const hr_k_decode decode = {.ntasks = 2};
+    const hr_k_whole whole = hr__lz_whole(&decode, tasks);
+    assert_int_equal(whole.nregions, 3);
+    assert_int_equal(whole.ntiles, 2);
+}
+
 static void snappy_always_has_long_ways(void **state) {
     (void)state;
     for (int shuffled = 0; shuffled < 2; shuffled++) {
@@ -193,6 +222,7 @@ int main(void) {
         cmocka_unit_test(packbits_takes_the_teams_for_runs),
         cmocka_unit_test(zstd_has_teams_of_its_own),
         cmocka_unit_test(long_runs_get_smaller_teams),
+        cmocka_unit_test(a_few_large_streams_share_the_device),
         cmocka_unit_test(snappy_always_has_long_ways),
         cmocka_unit_test(short_streams_get_small_teams),
         cmocka_unit_test(teams_fit_the_machine),
