@@ -90,8 +90,12 @@ fi
 # What the engine promises: caps, latency, crops, cancel; several devices at once.
 mkdir -p "$out/engine"
 for task in budget latency crops cancel; do
-    step "engine_$task" "$pack/bin/bench_engine" "$task" cuda:0 "$out/engine"
+    step "engine_$task" timeout 90 "$pack/bin/bench_engine" "$task" cuda:0 "$out/engine"
 done
+if ldconfig -p | grep -q libcufile; then
+    CUFILE_FORCE_COMPAT_MODE=true step engine_cufile timeout 30 "$pack/bin/bench_engine" cufile \
+        cuda:0 "$out/engine"
+fi
 if [ "$(nvidia-smi --list-gpus | wc -l)" -gt 1 ]; then
     step engine_two "$pack/bin/bench_engine" two cuda:0 "$out/engine"
 fi
