@@ -163,6 +163,7 @@ typedef struct hr_k_source {
     X(F64, F32)                                                                          \
     X(F64, F16)                                                                          \
     X(F64, BF16)                                                                         \
+    X(F64, I32)                                                                          \
     X(F32, F64)                                                                          \
     X(F32, F16)                                                                          \
     X(F32, BF16)                                                                         \

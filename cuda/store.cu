@@ -199,9 +199,6 @@ static __device__ __forceinline__ void store_tile(const hr_k_store_task &t,
         store_row<CONVERTS>(t, it.src + place(p.along.src_list, k) * p.along.src_step,
                             it.dst + place(p.along.dst_list, k) * p.along.dst_step,
                             (it.count - i < most ? it.count - i : most) * nslots);
-        if (CONVERTS) { /* the tiles are made so: there is nothing to keep in registers */
-            break;
-        }
     }
 }
 

@@ -201,7 +201,7 @@ static bool is_gathered(const hr_k_store_task *t) {
  * cost more than moving it. */
 static uint32_t choose_log_cells(const hr_k_store_task *t) {
     if (converts(t)) {
-        return is_gathered(t) ? 0 : 2;
+        return is_gathered(t) ? 1 : 3;
     }
     uint32_t cell_nbytes = t->slot_nbytes * t->nslots;
     return cell_nbytes <= 8 ? 4 : 7 - hr__ceil_log2(cell_nbytes);
@@ -210,12 +210,7 @@ static uint32_t choose_log_cells(const hr_k_store_task *t) {
 static hr_status lay_out(const hr__loops *l, hr_k_store_task *t, hr_error *err) {
     t->log_cells = choose_log_cells(t);
     HR__TRY(hr__geometry_lay_out(l, t->log_cells, &t->tiles, err));
-    bool by_list = hr__axis_has_list(&t->tiles.along);
-    if (by_list && converts(t)) {
-        t->log_cells = 0;
-        HR__TRY(hr__geometry_lay_out(l, 0, &t->tiles, err));
-        by_list = hr__axis_has_list(&t->tiles.along);
-    }
+    const bool by_list = hr__axis_has_list(&t->tiles.along);
     t->ncells_at_once = 1;
     if (!is_gathered(t)) {
         t->slot_src_step = t->tiles.src_item_step;
