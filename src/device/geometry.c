@@ -70,7 +70,7 @@ static double waste(uint64_t n, uint32_t log_tile) {
  * read one by one, so many would leave the sectors read unused. */
 static uint32_t log_transpose_threads(const hr_k_axis *x, const hr_k_axis *y) {
     const bool has_slots = y->src_step >= SLOT_NBYTES;
-    const uint32_t more = x->dst_step == 1 ? 2 : x->dst_step == 2 ? 1 : 0;
+    const uint32_t more = x->dst_step == 1 || x->dst_step == 2 ? 2 : 0;
     return LOG_TRANSPOSE_THREADS + (has_slots ? more : 0);
 }
 
