@@ -41,12 +41,7 @@ template <class C> class deflate_parser : deflate_tiles<C> {
         : base(scratch), params(p) {}
 
     __device__ __forceinline__ bool take() {
-        group.sync();
-        if (group.rank == 0) {
-            shared->task = atomicAdd(hr_global<uint32_t>(params.counter), 1);
-        }
-        group.sync();
-        task = shared->task;
+        task = lz_take(group, params, shared->task);
         if (task >= params.ntasks) {
             return false;
         }

@@ -101,6 +101,19 @@ static __device__ __forceinline__ const hr_k_task *lz_task(const hr_k_decode &p,
     return hr_global<const hr_k_task>(p.tasks) + i;
 }
 
+/* The number of the next stream of the list; from ntasks on there is none. told: of the
+ * group, in shared memory. All are in step before and after. */
+template <class Group>
+static __device__ __forceinline__ uint32_t lz_take(const Group &group,
+                                                   const hr_k_decode &p, uint32_t &told) {
+    group.sync();
+    if (group.rank == 0) {
+        told = atomicAdd(hr_global<uint32_t>(p.counter), 1);
+    }
+    group.sync();
+    return told;
+}
+
 static __device__ __forceinline__ void lz_tell(const hr_k_decode &p,
                                                const hr_k_task *task, const lz_step &s) {
     hr_atomic_max(hr_global<uint64_t>(p.status) + task->status_index,
