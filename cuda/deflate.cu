@@ -5,12 +5,12 @@
 
 /* Teams: warps to parse and make, segment, lead, log, times, window, ring, singles,
  * blocks. */
-typedef deflate_team<4, 0, 192, 256, 10, 4, 512, 1024, false, 8> deflate_team_w4;
-typedef deflate_team<4, 0, 160, 192, 10, 8, 512, 1024, true, 8> deflate_team_w4s;
-typedef deflate_team<8, 0, 192, 256, 11, 4, 1024, 2048, false, 4> deflate_team_w8;
-typedef deflate_team<8, 0, 192, 256, 10, 8, 1024, 2048, true, 4> deflate_team_w8s;
-typedef deflate_team<16, 0, 288, 384, 10, 12, 2048, 8192, true, 1> deflate_team_w16s;
-typedef deflate_team<24, 8, 160, 256, 11, 4, 1024, 8192, false, 1> deflate_team_p24;
+typedef deflate_team<4, 0, 192, 256, 10, 4, 512, 0, false, 9> deflate_team_w4;
+typedef deflate_team<4, 0, 160, 192, 10, 8, 512, 0, true, 9> deflate_team_w4s;
+typedef deflate_team<8, 0, 224, 320, 11, 4, 1024, 0, false, 4> deflate_team_w8;
+typedef deflate_team<8, 0, 160, 256, 10, 12, 1024, 0, true, 4> deflate_team_w8s;
+typedef deflate_team<16, 16, 256, 384, 11, 4, 2048, 8192, false, 1> deflate_team_p16;
+typedef deflate_team<24, 8, 160, 256, 10, 8, 1024, 8192, true, 1> deflate_team_p24s;
 
 #define DEFLATE_KERNEL(name, threads, shared_nbytes)                                     \
     static_assert(deflate_team_##name::THREADS == threads, "kernel_abi.h disagrees");    \

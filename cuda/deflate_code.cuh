@@ -25,14 +25,17 @@
 #define DEFLATE_IS_END (UINT32_C(1) << 19)
 #define DEFLATE_IS_LONG (UINT32_C(1) << 20)
 #define DEFLATE_IS_SPECIAL (UINT32_C(1) << 21)
-#define DEFLATE_IS_LITERAL (UINT32_C(1) << 22)
-#define DEFLATE_LENGTH_SHIFT 23 /* above it the least length: 0 for a literal */
+#define DEFLATE_IS_LITERAL (UINT32_C(1) << 31)
+#define DEFLATE_LENGTH_SHIFT 22 /* above it the least length, unless LITERAL */
 #define DEFLATE_LITERAL_SHIFT 10
 /* Of distances: */
 #define DEFLATE_IS_LONG_DISTANCE (UINT32_C(1) << 15)
 #define DEFLATE_IS_NO_DISTANCE (UINT32_C(1) << 16)
 #define DEFLATE_DISTANCE_SHIFT 17 /* above it the least distance */
 
+static __device__ __forceinline__ bool deflate_is_literal(uint32_t e) {
+    return (int32_t)e < 0; /* one instruction */
+}
 static __device__ __forceinline__ uint32_t deflate_nbits(uint32_t nbits) {
     return (nbits + DEFLATE_BEFORE) << 5 | nbits;
 }

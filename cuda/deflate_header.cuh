@@ -83,7 +83,7 @@ static __device__ __forceinline__ void deflate_note_steps(uint32_t lane,
                                                           const uint32_t *input,
                                                           uint32_t window,
                                                           deflate_header_room &r) {
-    HR_NO_UNROLL
+    HR_UNROLL
     for (uint32_t i = lane; i < DEFLATE_WINDOW_NBITS + 32; i += 32) {
         const uint32_t e = r.symbols[deflate_peek(input, window + i) & 127];
         const uint32_t step = e == 0 ? 0 : (e & 7) + deflate_repeat_nbits(e >> 3);
@@ -92,7 +92,7 @@ static __device__ __forceinline__ void deflate_note_steps(uint32_t lane,
     __syncwarp();
     HR_UNROLL
     for (uint32_t k = 0; k < 2; k++) {
-        HR_NO_UNROLL
+        HR_UNROLL
         for (uint32_t i = lane; i < DEFLATE_WINDOW_NBITS + 32; i += 32) {
             const uint32_t step = r.steps[k][i];
             r.steps[k + 1][i] = (uint8_t)(step + r.steps[k][i + step]);

@@ -6,7 +6,8 @@
 #include "deflate_header.cuh"
 #include "lz_team.cuh"
 
-/* What a team of Deflate's agrees on beside an LZ team:
+/* What a team of Deflate's agrees on beside an LZ team (whose segment is its room for
+ * literals: of 8 bits, or of 7 where data is shuffled):
  *   BITS      segment of a lane, in bits
  *   LEAD      bits before it that a lane starts at
  *   LOG       of the table of literals and lengths
@@ -15,7 +16,7 @@ template <uint32_t PARSE, uint32_t MAKE, uint32_t BITS_, uint32_t LEAD_, uint32_
           uint32_t TIMES, uint32_t WINDOW_, uint32_t RING_, bool SINGLES_,
           uint32_t BLOCKS_>
 struct deflate_team
-    : lz_team<PARSE, MAKE, BITS_ * 9 / 64, WINDOW_, RING_,
+    : lz_team<PARSE, MAKE, SINGLES_ ? BITS_ * 9 / 64 : BITS_ / 8, WINDOW_, RING_,
               (PARSE * 4 * BITS_ * 11 / 16 + 63) / 64 * 64,
               (PARSE * 4 * BITS_ * TIMES + 1023) / 1024 * 1024, SINGLES_, BLOCKS_> {
     static constexpr bool CHECKS = true;

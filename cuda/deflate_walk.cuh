@@ -90,6 +90,38 @@ deflate_take_match(deflate_tally &y, uint32_t nbytes, uint32_t offset,
     y.is_run = 0;
 }
 
+/* Entries by bits that are two bits early: of tables whose names these are. */
+template <uint32_t LOG> struct deflate_lookup {
+    uint32_t literals, distances;
+
+    __device__ __forceinline__ uint32_t literal(uint32_t bits) const {
+        return hr_load_named(literals + (bits & ((1U << LOG) - 1) << DEFLATE_BEFORE));
+    }
+    __device__ __forceinline__ uint32_t distance(uint32_t bits) const {
+        constexpr uint32_t MASK = (1U << DEFLATE_DISTANCES_LOG) - 1;
+        return hr_load_named(distances + (bits & MASK << DEFLATE_BEFORE));
+    }
+};
+
+/* What the tables do not say of the symbol at the beginning of `low`, found by its entry
+ * e: codes that are longer. False if it is no literal and no match. */
+template <uint32_t LOG>
+static __device__ __forceinline__ bool
+deflate_look_closer(const deflate_tables<LOG> &t, uint32_t low, uint32_t high,
+                    uint32_t &e, uint32_t &more, uint32_t &f) {
+    if ((e & DEFLATE_IS_LONG) != 0) {
+        e = deflate_long_literal(t, low);
+        more = __funnelshift_r(low, high, e);
+        f = deflate_is_literal(e) ? 0
+                                  : t.distances[more >> DEFLATE_BEFORE &
+                                                ((1U << DEFLATE_DISTANCES_LOG) - 1)];
+    }
+    if ((f & DEFLATE_IS_LONG_DISTANCE) != 0) {
+        f = deflate_long_distance(t, more);
+    }
+    return (e & DEFLATE_IS_SPECIAL) == 0 && (f & DEFLATE_IS_NO_DISTANCE) == 0;
+}
+
 /* Symbols from k.at on that begin before `end`; k.stop says why no more. Bits behind
  * `end` must be there for one symbol, and two before the input. To FOLLOW only moves
  * k.at. First comes a literal alone, if there is one, since lanes seldom have matches
@@ -98,11 +130,8 @@ template <class C, deflate_purpose PURPOSE>
 static __device__ __forceinline__ bool
 deflate_walk(const uint32_t *input, const deflate_tables<C::LOG> &t, uint32_t end,
              deflate_lane &k, deflate_sink sink) {
-    constexpr uint32_t MASK = ((1U << C::LOG) - 1) << DEFLATE_BEFORE;
-    constexpr uint32_t DISTANCE_MASK = ((1U << DEFLATE_DISTANCES_LOG) - 1)
-                                       << DEFLATE_BEFORE;
-    const uint32_t literals = hr_shared_name(t.literals);
-    const uint32_t distances = hr_shared_name(t.distances);
+    const deflate_lookup<C::LOG> look = {hr_shared_name(t.literals),
+                                         hr_shared_name(t.distances)};
     const uint32_t origin = 8 * hr_shared_name(input) - DEFLATE_BEFORE;
     const uint32_t last = origin + end;
     uint32_t at = origin + k.at; /* in bits of shared memory */
@@ -114,50 +143,37 @@ deflate_walk(const uint32_t *input, const deflate_tables<C::LOG> &t, uint32_t en
         const uint32_t middle = hr_load_named(word + 4);
         uint32_t low = __funnelshift_r(hr_load_named(word), middle, at);
         uint32_t high = __funnelshift_r(middle, hr_load_named(word + 8), at);
-        uint32_t e = hr_load_named(literals + (low & MASK));
-        if ((e & DEFLATE_IS_LITERAL) != 0) {
-            if (PURPOSE != DEFLATE_FOLLOW) {
-                deflate_take_literal<PURPOSE>(y, e, sink);
-            }
-            at += e & 31;
-            if (at >= last) {
-                break;
-            }
-            low = __funnelshift_r(low, high, e);
-            high = hr_shift_right(high, e);
-            e = hr_load_named(literals + (low & MASK));
+        uint32_t e = look.literal(low);
+        const bool is_first = deflate_is_literal(e);
+        const uint32_t nfirst = is_first ? e & 31 : 0;
+        if (PURPOSE != DEFLATE_FOLLOW && is_first) {
+            deflate_take_literal<PURPOSE>(y, e, sink);
         }
-        if ((e & DEFLATE_IS_SPECIAL) != 0) {
-            if ((e & DEFLATE_IS_LONG) != 0) {
-                e = deflate_long_literal(t, low);
-            }
-            if ((e & DEFLATE_IS_SPECIAL) != 0) {
-                const bool is_end = (e & DEFLATE_IS_END) != 0;
-                at += is_end ? e & 31 : 0;
-                k.stop = is_end ? DEFLATE_AT_END : DEFLATE_AT_BAD;
-                break;
-            }
+        at += nfirst;
+        if (at >= last) {
+            break;
         }
-        const uint32_t more = __funnelshift_r(low, high, e);
-        const bool is_literal = (e & DEFLATE_IS_LITERAL) != 0;
-        uint32_t f = 0;
-        if (!is_literal) {
-            f = hr_load_named(distances + (more & DISTANCE_MASK));
+        low = __funnelshift_r(low, high, nfirst);
+        high = hr_shift_right(high, nfirst);
+        if (is_first) {
+            e = look.literal(low);
         }
-        if ((f & DEFLATE_IS_NO_DISTANCE) != 0) {
-            if ((f & DEFLATE_IS_LONG_DISTANCE) != 0) {
-                f = deflate_long_distance(t, more);
-            }
-            if ((f & DEFLATE_IS_NO_DISTANCE) != 0) {
-                k.stop = DEFLATE_AT_BAD;
-                break;
-            }
+        uint32_t more = __funnelshift_r(low, high, e), f = 0;
+        if (!deflate_is_literal(e)) {
+            f = look.distance(more);
+        }
+        if (((e & DEFLATE_IS_SPECIAL) | (f & DEFLATE_IS_NO_DISTANCE)) != 0 &&
+            !deflate_look_closer(t, low, high, e, more, f)) {
+            const bool is_end = (e & DEFLATE_IS_END) != 0;
+            at += is_end ? e & 31 : 0;
+            k.stop = is_end ? DEFLATE_AT_END : DEFLATE_AT_BAD;
+            break;
         }
         at += (e & 31) + (f & 31);
         if (PURPOSE == DEFLATE_FOLLOW) {
             continue;
         }
-        if (is_literal) {
+        if (deflate_is_literal(e)) {
             deflate_take_literal<PURPOSE>(y, e, sink);
         } else {
             deflate_take_match<C, PURPOSE>(y, deflate_length(e, low),
@@ -195,7 +211,7 @@ deflate_read_one(const uint32_t *input, const deflate_tables<LOG> &t, uint32_t a
     const uint32_t e = deflate_find_literal(t, bits);
     q.end = at + (e & 31);
     q.is_end = (e & DEFLATE_IS_END) != 0;
-    q.is_literal = (e & DEFLATE_IS_LITERAL) != 0;
+    q.is_literal = deflate_is_literal(e);
     q.literal = e >> DEFLATE_LITERAL_SHIFT & 255;
     q.nbytes = q.is_end ? 0 : q.is_literal ? 1 : deflate_length(e, bits);
     q.offset = 0;

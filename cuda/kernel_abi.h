@@ -380,14 +380,14 @@ enum {
 };
 
 /* Teams of Deflate's decoder; a w is so many warps that parse and make output in turns,
- * a p as many again for either; an s as above. */
+ * a p so many that parse, beside others that make it; an s as above. */
 #define HR_K_DEFLATE_TEAMS(X)                                                            \
-    X(w4, 128, 26032)                                                                    \
-    X(w4s, 128, 25648)                                                                   \
-    X(w8, 256, 49264)                                                                    \
-    X(w8s, 256, 51312)                                                                   \
-    X(w16s, 512, 160240)                                                                 \
-    X(p24, 1024, 184112)
+    X(w4, 128, 24624)                                                                    \
+    X(w4s, 128, 24624)                                                                   \
+    X(w8, 256, 52336)                                                                    \
+    X(w8s, 256, 47216)                                                                   \
+    X(p16, 1024, 191664)                                                                 \
+    X(p24s, 1024, 210736)
 
 #define HR_K_DEFLATE_TEAM(name, threads, shared_nbytes) HR_K_DEFLATE_##name,
 enum { HR_K_DEFLATE_TEAMS(HR_K_DEFLATE_TEAM) HR_K_DEFLATE_NTEAMS };

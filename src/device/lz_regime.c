@@ -35,7 +35,7 @@ static const regime run_regimes[] = {
 static const regime deflate_regimes[] = {
     {8, 0, HR_K_DEFLATE_w4, HR_K_DEFLATE_w4s},
     {2, 64 << 10, HR_K_DEFLATE_w8, HR_K_DEFLATE_w8s},
-    {0, 256 << 10, HR_K_DEFLATE_p24, HR_K_DEFLATE_w16s},
+    {0, 256 << 10, HR_K_DEFLATE_p16, HR_K_DEFLATE_p24s},
 };
 
 /* Its runs are of one byte: teams for which that is one part, however long. */

@@ -77,7 +77,7 @@ static void deflate_has_teams_of_its_own(void **state) {
         {8192, 64 << 10, HR_K_DEFLATE_w4, HR_K_DEFLATE_w4s},
         {2048, 256 << 10, HR_K_DEFLATE_w4, HR_K_DEFLATE_w4s},
         {512, 1 << 20, HR_K_DEFLATE_w8, HR_K_DEFLATE_w8s},
-        {128, 4 << 20, HR_K_DEFLATE_p24, HR_K_DEFLATE_w16s},
+        {128, 4 << 20, HR_K_DEFLATE_p16, HR_K_DEFLATE_p24s},
         {10, 4096, HR_K_DEFLATE_w4, HR_K_DEFLATE_w4s},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
