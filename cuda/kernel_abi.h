@@ -457,16 +457,16 @@ typedef struct hr_k_zstd {
 
 #define HR_K_ZSTD_LITERALS_THREADS 32
 #define HR_K_ZSTD_LITERALS_SHARED_NBYTES 18704
-#define HR_K_ZSTD_SEQUENCES_THREADS 64
-#define HR_K_ZSTD_SEQUENCES_SHARED_NBYTES 50400
+#define HR_K_ZSTD_SEQUENCES_THREADS 96
+#define HR_K_ZSTD_SEQUENCES_SHARED_NBYTES 50720
 
 /* Who executes a stream, as for LZ4. */
 #define HR_K_ZSTD_TEAMS(X)                                                               \
     X(w4, 128, 20656)                                                                    \
-    X(w4s, 128, 20656)                                                                   \
+    X(w2s, 64, 8336)                                                                     \
+    X(w32, 1024, 180832)                                                                 \
+    X(p4s, 256, 41328)                                                                   \
     X(p8, 512, 82352)                                                                    \
-    X(p8s, 512, 82352)                                                                   \
-    X(p16, 1024, 197168)                                                                 \
     X(p16s, 1024, 197168)
 
 #define HR_K_ZSTD_TEAM(name, threads, shared_nbytes) HR_K_ZSTD_##name,

@@ -172,7 +172,18 @@ static __device__ __forceinline__ void hr_store_named_u8(uint32_t name, uint32_t
 static __device__ __forceinline__ void hr_set_named(uint32_t name, uint32_t bits) {
     asm volatile("red.shared.or.b32 [%0], %1;" ::"r"(name), "r"(bits) : "memory");
 }
-/* The index-th pair behind a name. (The compiler would take an instruction more.) */
+/* The index-th word, or pair, behind a name. (The compiler would take an instruction
+ * more.) */
+static __device__ __forceinline__ uint32_t hr_load_named_word(uint32_t name,
+                                                              uint32_t index) {
+    uint32_t word;
+    asm volatile("{ .reg .u32 at; mad.lo.u32 at, %2, 4, %1;\n"
+                 "  ld.shared.u32 %0, [at]; }"
+                 : "=r"(word)
+                 : "r"(name), "r"(index)
+                 : "memory");
+    return word;
+}
 static __device__ __forceinline__ hr_pair hr_load_named_pair(uint32_t name,
                                                              uint32_t index) {
     hr_pair pair;

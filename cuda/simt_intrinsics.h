@@ -196,6 +196,9 @@ static inline void hr_store_named_u8(uint32_t name, uint32_t byte) {
 static inline void hr_set_named(uint32_t name, uint32_t bits) {
     *(uint32_t *)(hr_shared() + name) |= bits;
 }
+static inline uint32_t hr_load_named_word(uint32_t name, uint32_t index) {
+    return hr_load_named(name + index * 4);
+}
 static inline hr_pair hr_load_named_pair(uint32_t name, uint32_t index) {
     return *(const hr_pair *)(hr_shared() + (uint32_t)(name + index * sizeof(hr_pair)));
 }

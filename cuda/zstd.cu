@@ -1,6 +1,6 @@
 /* Zstandard. SPDX-License-Identifier: Apache-2.0
  *
- * Kernels, one after the other: literals, sequences, offsets, this file's, which executes
+ * Kernels, one after the other: sequences, literals, offsets, this file's, which executes
  * the streams, and checksums. Its tiles only take sequences that are certainly good; all
  * others, long or wrong, come one at a time. */
 #include "kernel_abi.h"
@@ -321,10 +321,10 @@ template <class C> class zstd_parser {
 
 /* Teams: as for LZ4. The segment only says how many literals a tile has room for. */
 typedef lz_team<4, 0, 32, 512, 4096, 2048, 16384, false, 8> zstd_team_w4;
-typedef lz_team<4, 0, 32, 512, 4096, 2048, 16384, true, 8> zstd_team_w4s;
+typedef lz_team<2, 0, 32, 256, 0, 1024, 8192, true, 16> zstd_team_w2s;
+typedef lz_team<32, 0, 32, 8192, 65536, 8192, 65536, false, 1> zstd_team_w32;
+typedef lz_team<4, 4, 32, 512, 8192, 2048, 16384, true, 4> zstd_team_p4s;
 typedef lz_team<8, 8, 32, 2048, 16384, 4096, 32768, false, 2> zstd_team_p8;
-typedef lz_team<8, 8, 32, 1024, 16384, 4096, 32768, true, 2> zstd_team_p8s;
-typedef lz_team<16, 16, 32, 4096, 65536, 8192, 65536, false, 1> zstd_team_p16;
 typedef lz_team<16, 16, 32, 2048, 65536, 8192, 65536, true, 1> zstd_team_p16s;
 
 static_assert(sizeof(zstd_trees) == HR_K_ZSTD_LITERALS_SHARED_NBYTES &&

@@ -85,18 +85,18 @@ struct zstd_forward {
     }
 };
 
-/* Entry of a table of states: bits to the next state, extra bits, symbol, and the next
- * state without its bits. The low 11 bits of a sum of three entries are the sums of their
- * bits and of their extra bits. */
+/* Entry of a table of states: extra bits, symbol, bits to the next state, and the next
+ * state without its bits. A sum of three has the sum of their extra bits in its low 7
+ * bits, and that of their bits in 5 from the 16th on. */
 static __device__ __forceinline__ uint32_t zstd_entry(uint32_t nbits, uint32_t nextra,
                                                       uint32_t symbol, uint32_t base) {
-    return nbits | nextra << 5 | symbol << 16 | base << 23;
+    return nextra | symbol << 8 | nbits << 16 | base << 23;
 }
 static __device__ __forceinline__ uint32_t zstd_nbits(uint32_t entry) {
-    return entry & 31;
+    return entry >> 16 & 31;
 }
 static __device__ __forceinline__ uint32_t zstd_symbol(uint32_t entry) {
-    return entry >> 16 & 63;
+    return entry >> 8 & 63;
 }
 static __device__ __forceinline__ uint32_t zstd_base(uint32_t entry) {
     return entry >> 23;

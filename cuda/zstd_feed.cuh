@@ -25,7 +25,8 @@ struct zstd_place {
 };
 
 /* Brings units of 16 bytes, downwards, to where they have their turns in a ring; each of
- * NLANES lanes those that are its own. */
+ * NLANES lanes those that are its own. Before the ring is a copy of its last unit: who
+ * reads downwards from a place in it need not look for its end. */
 template <uint32_t NUNITS, uint32_t NLANES> struct zstd_feed {
     int32_t next;
 
@@ -41,16 +42,23 @@ template <uint32_t NUNITS, uint32_t NLANES> struct zstd_feed {
         HR_NO_UNROLL
         for (; next > last; next -= (int32_t)NLANES) {
             const uint64_t at = place.base + (uint64_t)next * 16;
-            uint8_t *to = ring + (uint32_t)next % NUNITS * 16;
-            if (at >= place.range.begin && at + 16 <= place.range.end) {
-                hr_copy_ahead(to, at);
-            } else {
-                bring_part(place.range, at, to);
+            const uint32_t turn = (uint32_t)next % NUNITS;
+            bring_unit(place.range, at, ring + turn * 16);
+            if (turn == NUNITS - 1) {
+                bring_unit(place.range, at, ring - 16);
             }
         }
     }
 
   private:
+    static __device__ __forceinline__ void bring_unit(const lz_range &range, uint64_t at,
+                                                      uint8_t *to) {
+        if (at >= range.begin && at + 16 <= range.end) {
+            hr_copy_ahead(to, at);
+        } else {
+            bring_part(range, at, to);
+        }
+    }
     static __device__ __forceinline__ void bring_part(const lz_range &range, uint64_t at,
                                                       uint8_t *to) {
         HR_NO_UNROLL

@@ -13,7 +13,8 @@
 #define ZSTD_MAX_TREE_LOG 11
 #define ZSTD_MAX_WEIGHT 11
 
-/* Units of a stream's ring, and bytes from one ring to the next: apart in the banks. */
+/* Units of a stream's ring, and bytes from one to the next, with the copy of a unit:
+ * apart in the banks. */
 #define ZSTD_STREAM_NUNITS 8
 #define ZSTD_STREAM_STRIDE (16 * ZSTD_STREAM_NUNITS + 16)
 
@@ -161,59 +162,69 @@ static __device__ __forceinline__ uint32_t zstd_make_tree(uint16_t *table,
     return log;
 }
 
-/* The bits of a stream, from its end: 33 or more of them in `high`, `low` after each
- * fill, the next word behind them, and a ring. */
+/* The bits of a stream, from its end: 64 after each load, and a ring. */
 struct zstd_stream {
     zstd_feed<ZSTD_STREAM_NUNITS, 1> feed;
     zstd_place place;
     uint8_t *ring;
-    uint32_t high, low, next;
-    int32_t valid; /* of the 64 bits */
-    int32_t word;  /* the lowest that is in them */
+    int32_t first; /* the place of the next bit */
+    uint32_t high, low;
 
     __device__ __forceinline__ zstd_stream(const zstd_place &where, uint8_t *room)
-        : feed(where, 0), place(where), ring(room) {
-        const int32_t first = (place.end - 1) >> 5;
-        const uint32_t shift = 0U - (uint32_t)place.end;
-        feed.bring(place, ring, first >> 2);
+        : feed(where, 0), place(where), ring(room), first(where.end - 1) {
+        feed.bring(place, ring, first >> 7);
         hr_copies_wait();
-        const uint32_t a = at(first), b = at(first - 1);
-        high = __funnelshift_l(b, a, shift);
-        low = __funnelshift_l(0, b, shift);
-        valid = 64 - (int32_t)(shift & 31);
-        next = at(first - 2);
-        word = first - 1;
-    }
-    __device__ __forceinline__ uint32_t at(int32_t i) const {
-        return *(const uint32_t *)(ring +
-                                   ((uint32_t)i * 4 & (16 * ZSTD_STREAM_NUNITS - 4)));
     }
     /* Before up to 16 symbols; what was brought the last time is there. */
     __device__ __forceinline__ void look_ahead() {
-        feed.bring(place, ring, (word - 2) >> 2);
+        feed.bring(place, ring, first >> 7);
         hr_copies_commit();
         hr_copies_wait_but_last();
     }
-    /* Two symbols' bits, at least. */
-    __device__ __forceinline__ void fill() {
-        high |= hr_shift_right_all(next, (uint32_t)valid);
-        low |= hr_shift_left_all(next, 32U - (uint32_t)valid);
-        if (valid <= 32) {
-            valid += 32;
-            word--;
-            next = at(word - 1);
+    /* The words from the one with the next bit on, downwards. */
+    __device__ __forceinline__ void find(uint32_t (&words)[4]) const {
+        const uint32_t at =
+            hr_shared_name(ring) + ((uint32_t)first >> 3 & (16 * ZSTD_STREAM_NUNITS - 4));
+        HR_UNROLL
+        for (uint32_t i = 0; i < 4; i++) {
+            words[i] = hr_load_named(at - 4 * i);
         }
+    }
+    /* Four symbols' bits, at least, of words that were found when `then` was the place of
+     * the next bit, up to 31 before. */
+    __device__ __forceinline__ void fill(const uint32_t (&words)[4], int32_t then) {
+        const uint32_t shift = ~(uint32_t)then, used = (uint32_t)(then - first);
+        const uint32_t x0 = __funnelshift_l(words[1], words[0], shift);
+        const uint32_t x1 = __funnelshift_l(words[2], words[1], shift);
+        const uint32_t x2 = __funnelshift_l(words[3], words[2], shift);
+        high = __funnelshift_l(x1, x0, used);
+        low = __funnelshift_l(x2, x1, used);
+    }
+    __device__ __forceinline__ void load() {
+        uint32_t words[4];
+        find(words);
+        fill(words, first);
     }
     /* The next symbol in the second byte. */
     __device__ __forceinline__ uint32_t take(const uint16_t *table, uint32_t shift) {
         const uint32_t entry = table[high >> shift];
         high = __funnelshift_l(low, high, entry);
         low = __funnelshift_l(0, low, entry);
-        valid -= (int32_t)(entry & 31);
+        first -= (int32_t)(entry & 31);
         return entry;
     }
+    /* Four; words for the next are on their way when two are left. */
+    __device__ __forceinline__ uint32_t take_four(const uint16_t *table, uint32_t shift) {
+        const uint32_t a = take(table, shift), b = take(table, shift);
+        uint32_t words[4];
+        const int32_t then = first;
+        find(words);
+        const uint32_t c = take(table, shift), d = take(table, shift);
+        fill(words, then);
+        return __byte_perm(__byte_perm(a, b, 0x0051), __byte_perm(c, d, 0x0051), 0x5410);
+    }
     __device__ __forceinline__ bool is_at_end() const {
-        return word * 32 + valid == place.begin;
+        return first + 1 == place.begin;
     }
 };
 
@@ -226,28 +237,24 @@ static __device__ __forceinline__ bool zstd_decode_literals(zstd_stream &s,
     const uint32_t head = min((uint32_t)(0 - dst) & 15, n);
     uint32_t i = 0;
     for (; i < head; i++) {
-        s.fill();
+        s.load();
         *hr_global<uint8_t>(dst + i) = (uint8_t)(s.take(table, shift) >> 8);
     }
+    s.load();
     HR_NO_UNROLL
     for (; n - i >= 16; i += 16) {
         s.look_ahead();
         hr_u128 all;
         HR_UNROLL
         for (uint32_t k = 0; k < 4; k++) {
-            s.fill();
-            const uint32_t a = s.take(table, shift), b = s.take(table, shift);
-            s.fill();
-            const uint32_t c = s.take(table, shift), d = s.take(table, shift);
-            all.word[k] =
-                __byte_perm(__byte_perm(a, b, 0x0051), __byte_perm(c, d, 0x0051), 0x5410);
+            all.word[k] = s.take_four(table, shift);
         }
         *hr_global<hr_u128>(dst + i) = all;
     }
     s.look_ahead();
     hr_copies_wait();
     for (; i < n; i++) {
-        s.fill();
+        s.load();
         *hr_global<uint8_t>(dst + i) = (uint8_t)(s.take(table, shift) >> 8);
     }
     return s.is_at_end();
@@ -282,7 +289,7 @@ static __device__ __forceinline__ bool zstd_run_stream(zstd_trees &trees, uint32
     if (!place.has_end) {
         return false;
     }
-    zstd_stream stream(place, trees.rings[tree * 4 + k]);
+    zstd_stream stream(place, trees.rings[tree * 4 + k] + 16);
     return zstd_decode_literals(stream, trees.tables[tree], trees.logs[tree],
                                 b->made_literals + first, n);
 }
@@ -303,7 +310,6 @@ static __device__ __forceinline__ void zstd_repeat_literal(const hr_k_zstd &p,
 extern "C" __global__ void __launch_bounds__(32)
     hr_k_zstd_literals_kernel(const __grid_constant__ hr_k_zstd p) {
     zstd_trees &trees = *(zstd_trees *)hr_shared();
-    hr_let_next_begin(); /* sequences do not need literals */
     const uint32_t lane = threadIdx.x, mine = lane / 4 % HR_K_ZSTD_TREES, k = lane % 4;
     const uint32_t *numbers = hr_global<const uint32_t>(p.with_literals);
     HR_NO_UNROLL
@@ -341,6 +347,7 @@ extern "C" __global__ void __launch_bounds__(32)
             zstd_result(p, number)->literals_code = HR_K_BAD_CODE;
         }
     }
+    hr_wait_for_last();
 }
 
 #endif

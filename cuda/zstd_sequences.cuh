@@ -112,22 +112,24 @@ static __device__ __forceinline__ uint32_t zstd_max_symbol(uint32_t code) {
     return code == 0 ? 35 : code == 1 ? 31 : 52;
 }
 
+/* Of literals and of matches, for each symbol. */
+typedef uint32_t zstd_lengths[2][64];
+
 struct zstd_extra {
+    const zstd_lengths &lengths;
     uint32_t code;
     __device__ __forceinline__ uint32_t operator()(uint32_t symbol) const {
-        const uint32_t s = min(symbol, zstd_max_symbol(code));
-        return code == 0   ? zstd_literal_lengths[s] >> 20
-               : code == 1 ? s
-                           : zstd_match_lengths[s] >> 20;
+        return code == 1 ? symbol : lengths[code / 2][symbol] >> 20;
     }
 };
 
 /* Make the table of a block's code; its log. */
 static __device__ __forceinline__ uint32_t zstd_build(uint32_t *table, uint16_t *counts,
+                                                      const zstd_lengths &lengths,
                                                       uint32_t code,
                                                       const hr_k_zstd_block *b,
                                                       uint64_t src, uint32_t src_nbytes) {
-    const zstd_extra extra = {code};
+    const zstd_extra extra = {lengths, code};
     const uint32_t max_symbol = zstd_max_symbol(code);
     uint32_t log = code == 1 ? 5 : 6;
     if (b->table_kinds[code] == HR_K_ZSTD_SINGLE) {
@@ -163,8 +165,10 @@ extern "C" __global__ void __launch_bounds__(32)
         uint32_t at = 0, frame = 0, last[3] = {1, 4, 8};
         for (uint32_t i = firsts[s]; i < firsts[s + 1]; i++) {
             const hr_k_zstd_block *b = zstd_block(p, i);
-            hr_k_zstd_result *r = zstd_result(p, i);
-            if (b->begins_frame != 0) {
+            hr_k_zstd_result *result = zstd_result(p, i), r = *result;
+            const uint32_t nsequences = b->nsequences, nliterals = b->nliterals;
+            const uint32_t begins_frame = b->begins_frame, expected = b->frame_nbytes;
+            if (begins_frame != 0) {
                 frame = at;
                 last[0] = 1;
                 last[1] = 4;
@@ -172,29 +176,31 @@ extern "C" __global__ void __launch_bounds__(32)
             }
             uint32_t behind[3];
             for (uint32_t k = 0; k < 3; k++) {
-                behind[k] =
-                    b->nsequences > 0 ? zstd_offset(r->offsets[k], last) : last[k];
+                behind[k] = nsequences > 0 ? zstd_offset(r.offsets[k], last) : last[k];
             }
             for (uint32_t k = 0; k < 3; k++) {
-                r->offsets[k] = last[k];
+                r.offsets[k] = last[k];
                 last[k] = behind[k];
             }
-            const uint32_t nbytes = b->nsequences > 0 ? r->nbytes : b->nliterals;
-            r->begin = at;
-            r->frame_begin = frame;
-            if ((r->literals_code | r->sequences_code) == 0 && nbytes > dst_nbytes - at) {
-                r->sequences_code = HR_K_TOO_LONG;
+            const uint32_t nbytes = nsequences > 0 ? r.nbytes : nliterals;
+            r.begin = at;
+            r.frame_begin = frame;
+            bool is_good = (r.literals_code | r.sequences_code) == 0;
+            if (is_good && nbytes > dst_nbytes - at) {
+                r.sequences_code = HR_K_TOO_LONG;
+                is_good = false;
             }
             const uint32_t frame_nbytes = at - frame + nbytes;
-            if ((r->literals_code | r->sequences_code) == 0 &&
-                b->frame_nbytes != HR_K_ZSTD_ANY && b->frame_nbytes != frame_nbytes) {
-                r->sequences_code =
-                    frame_nbytes < b->frame_nbytes ? HR_K_TOO_SHORT : HR_K_TOO_LONG;
+            if (is_good && expected != HR_K_ZSTD_ANY && expected != frame_nbytes) {
+                r.sequences_code =
+                    frame_nbytes < expected ? HR_K_TOO_SHORT : HR_K_TOO_LONG;
+                is_good = false;
             }
-            if ((r->literals_code | r->sequences_code) != 0) {
+            r.nbytes = is_good ? nbytes : r.nbytes;
+            *result = r;
+            if (!is_good) {
                 break; /* nobody goes on behind it */
             }
-            r->nbytes = nbytes;
             at += nbytes;
         }
     }

@@ -332,10 +332,10 @@ static hr_status launch_zstd(const hr__cuda_kernels *k, hr__stream s, hr_k_zstd 
                              HR_K_ZSTD_SEQUENCES_SHARED_NBYTES};
     const share offsets = {params.streams.ntasks, 32, 32, 0};
     const share checksums = {params.nwith_checksums, HR_K_ZSTD_SUMS, 32, 0};
-    HR__TRY(launch_shares(k, s, HR__ENTRY_ZSTD_LITERALS, literals, &params, err));
-    HR__TRY(literals.n > 0
-                ? launch_beside(k, s, HR__ENTRY_ZSTD_SEQUENCES, sequences, &params, err)
-                : launch_shares(k, s, HR__ENTRY_ZSTD_SEQUENCES, sequences, &params, err));
+    HR__TRY(launch_shares(k, s, HR__ENTRY_ZSTD_SEQUENCES, sequences, &params, err));
+    HR__TRY(sequences.n > 0
+                ? launch_beside(k, s, HR__ENTRY_ZSTD_LITERALS, literals, &params, err)
+                : launch_shares(k, s, HR__ENTRY_ZSTD_LITERALS, literals, &params, err));
     HR__TRY(launch_shares(k, s, HR__ENTRY_ZSTD_OFFSETS, offsets, &params, err));
     HR__TRY(launch_team(k, s, HR__KERNEL_ZSTD, &params.streams, &params, err));
     return launch_shares(k, s, HR__ENTRY_ZSTD_CHECKSUMS, checksums, &params, err);

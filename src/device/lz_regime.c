@@ -19,9 +19,10 @@ static const regime regimes[] = {
     {0, 256 << 10, HR_K_LZ_p16, HR_K_LZ_p16s},
 };
 static const regime zstd_regimes[] = {
-    {30, 0, HR_K_ZSTD_w4, HR_K_ZSTD_w4s},
-    {2, 64 << 10, HR_K_ZSTD_p8, HR_K_ZSTD_p8s},
-    {0, 256 << 10, HR_K_ZSTD_p16, HR_K_ZSTD_p16s},
+    {30, 0, HR_K_ZSTD_w4, HR_K_ZSTD_w2s},
+    {8, 64 << 10, HR_K_ZSTD_w4, HR_K_ZSTD_p4s},
+    {2, 64 << 10, HR_K_ZSTD_p8, HR_K_ZSTD_p4s},
+    {0, 256 << 10, HR_K_ZSTD_w32, HR_K_ZSTD_p16s},
 };
 /* Of streams that are mostly long runs: those are copied by the whole team, one after the
  * other, and more threads do not make that faster for long. */

@@ -96,10 +96,11 @@ static void zstd_has_teams_of_its_own(void **state) {
     static const struct {
         uint32_t ntasks, nbytes, plain, shuffled;
     } cases[] = {
-        {8192, 64 << 10, HR_K_ZSTD_w4, HR_K_ZSTD_w4s},
-        {2048, 256 << 10, HR_K_ZSTD_p8, HR_K_ZSTD_p8s},
-        {128, 4 << 20, HR_K_ZSTD_p16, HR_K_ZSTD_p16s},
-        {10, 4096, HR_K_ZSTD_w4, HR_K_ZSTD_w4s},
+        {8192, 64 << 10, HR_K_ZSTD_w4, HR_K_ZSTD_w2s},
+        {2048, 256 << 10, HR_K_ZSTD_w4, HR_K_ZSTD_p4s},
+        {512, 1 << 20, HR_K_ZSTD_p8, HR_K_ZSTD_p4s},
+        {128, 4 << 20, HR_K_ZSTD_w32, HR_K_ZSTD_p16s},
+        {10, 4096, HR_K_ZSTD_w4, HR_K_ZSTD_w2s},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         for (int shuffled = 0; shuffled < 2; shuffled++) {
