@@ -81,6 +81,14 @@ def test_a_codec_of_zarr_v2(name):
     assert a[...].tolist() == DATA.tolist()
 
 
+@pytest.mark.parametrize("dtype", [">i4", "c8", "f2", "M8[s]", "i2,u2"])
+def test_what_is_contiguous_will_do_whatever_its_items(name, dtype):
+    hr.add_codec(name, lambda config: lambda data: np.frombuffer(data, dtype).reshape(2, -1))
+    codecs = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": name}]
+    a = hr.open(stored(encoded(lambda part: part.tobytes()), codecs))
+    assert a[...].tolist() == DATA.tolist()
+
+
 @pytest.mark.parametrize("answer, text", [
     (lambda data: b"short", "5 bytes|expected"), (lambda data: bytes(1000), "1000|room|expected"),
     (lambda data: None, "TypeError"), (lambda data: "text", "TypeError"),

@@ -35,7 +35,7 @@ class _Adapter:
             return self._numbers[told]
 
     def decode(self, number: int, data: bytes) -> Any:
-        return memoryview(self._decoders[number](data)).cast("B")
+        return self._decoders[number](data)
 
 
 def add_codec(name: str, make: Make, kind: str = "bytes-to-bytes") -> None:
