@@ -81,7 +81,7 @@ class Versioned:
     """A store of bytes by key that tells versions, and notes what is asked of it."""
 
     def __init__(self, path):
-        self.path, self.asked, self.versions = path, [], {}
+        self.path, self.asked, self.versions, self.told = path, [], {}, set()
 
     def _value(self, key):
         try:
@@ -95,6 +95,7 @@ class Versioned:
         return self._value(key)
 
     def version(self, key):
+        self.told.add(key)
         return self.versions.get(key, -1)
 
 
@@ -127,3 +128,4 @@ def test_a_store_in_python_that_tells_versions_is_kept(path, kind):
         store.versions = {"c/0/0": "new"}
         with pytest.raises(hr.StoreError, match="TypeError"):
             a[0]
+        assert all(key.startswith("c/") for key in store.told)  # metadata is not kept

@@ -86,8 +86,10 @@ class ObjectStore:
 
     def _open(self, key: str, in_parts: bool | None) -> tuple[Any, int] | None:
         # The version first: should the value change, it is older than what is read. Bytes that
-        # are kept need not be asked for.
-        version = operator.index(self._store.version(key)) if self._has_versions else 0
+        # are kept need not be asked for; metadata is not kept.
+        version = 0
+        if self._has_versions and in_parts is not None:
+            version = operator.index(self._store.version(key))
         if self._has_parts and (version or not _is_whole(key, in_parts)):
             size = self._store.size(key)
             return None if size is None else (operator.index(size), version)
