@@ -96,16 +96,20 @@ static void release(void *user) {
         Py_XDECREF(l->keep);
         ext_leave(l->state, gil);
     }
+    (void)atomic_fetch_sub(&l->state->ncallers, 1);
     free(l);
 }
 
-/* In a thread of its own. Without one its memory is not let go. */
+/* In a thread of its own, which end_calls() waits for, too. Without one its memory is not
+ * let go. */
 static void release_elsewhere(const ext_batch *self) {
     hr_batch_cancel(self->batch);
     leftover *l = malloc(sizeof *l);
     if (l != NULL) {
         *l = (leftover){.state = self->state, .batch = self->batch, .keep = self->keep};
+        (void)atomic_fetch_add(&l->state->ncallers, 1);
         if (PyThread_start_new_thread(release, l) == (unsigned long)-1) {
+            (void)atomic_fetch_sub(&l->state->ncallers, 1);
             free(l);
         }
     }
