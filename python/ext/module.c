@@ -183,8 +183,7 @@ static PyMethodDef functions[] = {
      "describe_device(type, index) -> dict"},
     {"context", context_new, METH_VARARGS,
      "context(pool, nthreads, scratch, device_scratch, index_cache, metadata_max, "
-     "chunk_cache, "
-     "encoded_cache, io) -> Context: pool is None, or see _pools.py"},
+     "chunk_cache, encoded_cache, io) -> Context: pool is None, or see _pools.py"},
     {"open", ext_open, METH_VARARGS,
      "open(context, url, consolidated, zarr_format) -> Node"},
     {"open_store", ext_open_store, METH_VARARGS,
@@ -201,8 +200,8 @@ static PyMethodDef functions[] = {
     {"is_given_up", ext_is_given_up, METH_VARARGS,
      "is_given_up(reading) -> bool: does nobody want what a store is in a call for?"},
     {"end_calls", ext_end_calls, METH_NOARGS,
-     "end_calls(): from now on stores and pools that are Python's fail; none is in a "
-     "call after it"},
+     "end_calls(): from now on stores, codecs and pools that are Python's fail; none is "
+     "in a call after it"},
     {"calls_forked", ext_calls_forked, METH_NOARGS,
      "calls_forked(): in a child, where no thread of the parent's is in a call"},
     {"selection", ext_selection_new, METH_VARARGS,

@@ -2,11 +2,11 @@
  *
  * An adapter (headrace/_stores.py) has three methods:
  *
- *     open(key, in_parts, reading) -> None where it is absent; else the value as bytes,
- * or its size, and its version (0: not known) read(key, offset, nbytes, reading) ->
- * bytes, of a value whose size was given list(prefix) -> pairs of a name and whether it
- * is a prefix
+ *     open(key, in_parts, reading) -> None where it is absent, else (value, version)
+ *     read(key, offset, nbytes, reading) -> bytes, of a value whose size was given
+ *     list(prefix) -> pairs of a name and whether it is a prefix
  *
+ * The value is its bytes, or its size; a version of 0 is not known.
  * in_parts says whether parts of the value will be read (None: it is metadata). reading
  * is for is_given_up(). The GIL is held while they run, and not while bytes are copied.
  */
