@@ -7,8 +7,6 @@
 #include "device/geometry.h"
 #include "device/kstore_cells.h"
 
-#define BITS_GROUP 8 /* items whose bits share bytes */
-
 static const uint8_t number_nbytes[HR_K_NNUMBERS] = {
     [HR_K_BOOL] = 1, [HR_K_I8] = 1,  [HR_K_I16] = 2, [HR_K_I32] = 4, [HR_K_I64] = 8,
     [HR_K_U8] = 1,   [HR_K_U16] = 2, [HR_K_U32] = 4, [HR_K_U64] = 8, [HR_K_F16] = 2,
@@ -90,8 +88,8 @@ static void set_block(hr_k_source *source, uint32_t i, uint32_t nbytes,
     source->stride[i] = n;
     source->shuffled_nbytes[i] = n * typesize;
     if (source->shuffle == HR_K_BITS_SHUFFLED) {
-        source->stride[i] = n / BITS_GROUP;
-        source->shuffled_nbytes[i] = n % BITS_GROUP == 0 ? n * typesize : 0;
+        source->stride[i] = n / HR__KSTORE_BITS_GROUP;
+        source->shuffled_nbytes[i] = n % HR__KSTORE_BITS_GROUP == 0 ? n * typesize : 0;
     }
 }
 
@@ -148,11 +146,6 @@ static uint32_t find_direct(const hr_k_store_task *t) {
     return t->nsteps == 1 && t->to_unit == 1 ? direct[t->from][t->to] : HR_K_NOT_DIRECT;
 }
 
-/* Does the converting kernel take it, not the moving one? */
-static bool converts(const hr_k_store_task *t) {
-    return t->nsteps > 0 && t->direct == HR_K_NOT_DIRECT;
-}
-
 static void set_numbers(const hr_k_store *s, hr_k_store_task *t) {
     bool by_parts = goes_by_parts(s);
     t->from = by_parts ? part_of(s->from) : s->from;
@@ -200,7 +193,7 @@ static bool is_gathered(const hr_k_store_task *t) {
 /* Cells of a thread in a tile: narrow ones are many, so that finding the tile does not
  * cost more than moving it. */
 static uint32_t choose_log_cells(const hr_k_store_task *t) {
-    if (converts(t)) {
+    if (hr__kstore_converts(t)) {
         return is_gathered(t) ? 1 : 3;
     }
     uint32_t cell_nbytes = t->slot_nbytes * t->nslots;
@@ -241,7 +234,7 @@ static uint64_t list_tiles(const hr_k_store_task *tasks, uint32_t n, bool conver
                            hr_k_store_tile *tiles) {
     uint64_t ntiles = 0;
     for (uint32_t i = 0; i < n; i++) {
-        if (converts(&tasks[i]) != converting) {
+        if (hr__kstore_converts(&tasks[i]) != converting) {
             continue;
         }
         for (uint32_t k = 0; tiles != NULL && k < tasks[i].tiles.ntiles; k++) {

@@ -37,6 +37,11 @@ bool hr__kstore_end(hr_k_store *s, const hr_dtype *from, const hr_dtype *to);
  * tiles or more, HR_ERR_UNSUPPORTED for a shuffled chunk of 4 GiB or more. */
 hr_status hr__kstore_lower(const hr_k_store *s, hr_k_store_task *task, hr_error *err);
 
+/* Is it for the converting kernel, not for the moving one? */
+static inline bool hr__kstore_converts(const hr_k_store_task *t) {
+    return t->nsteps > 0 && t->direct == HR_K_NOT_DIRECT;
+}
+
 /* List the tiles of n tasks (tiles = NULL: just count them) into a batch. Its addresses
  * are the caller's to set. HR_ERR_OVERFLOW for 2^32 tiles or more. */
 hr_status hr__kstore_list(const hr_k_store_task *tasks, uint32_t n,

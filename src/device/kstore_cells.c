@@ -6,7 +6,6 @@
 #include "core/checked.h"
 
 #define MAX_GROUP 4  /* numbers that are converted together */
-#define BITS_GROUP 8 /* items whose bits share bytes */
 #define ROWS_GROUP 4 /* items whose bytes share words */
 
 /* Elements that are contiguous in the source: `length` of them at a time, `most` in a
@@ -81,7 +80,8 @@ static uint32_t deal_cell(const run *r, uint32_t cell, uint32_t path,
 
 /* Each chooses a path and returns elements in a slot. */
 static uint32_t choose_bits(const run *r, hr_k_store_task *t) {
-    const uint32_t typesize = t->source.typesize.divisor, cell = BITS_GROUP * typesize;
+    const uint32_t typesize = t->source.typesize.divisor,
+                   cell = HR__KSTORE_BITS_GROUP * typesize;
     if (is_power_of_two(typesize, 8)) {
         const uint32_t wide = typesize <= 2 ? 4 : 8 / typesize;
         if (cell_fits(&t->source, r, cell * wide, wide)) {

@@ -6,6 +6,7 @@
 #include "device/loops.h"
 
 #define HR__KSTORE_SLOT_NBYTES 16 /* at most, on either side */
+#define HR__KSTORE_BITS_GROUP 8   /* items whose bits share bytes */
 
 /* What a slot is made of: numbers, or bytes that only move. */
 typedef struct hr__kstore_element {

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "core/checked.h"
+#include "device/kstore.h"
 
 /* The tile's two loops, the outer ones, a cell's slots, a slot's runs. */
 #define MAX_LOOPS (HR_K_MAX_DIMS - 1 + 4)
@@ -56,10 +57,6 @@ static hr_status check_task(const hr__simt_memory *m, const hr_k_store_task *t,
     return hr__simt_memory_check(m, source->chunk, source->nbytes, "a store's read", err);
 }
 
-static bool converts(const hr_k_store_task *t) {
-    return t->nsteps > 0 && t->direct == HR_K_NOT_DIRECT;
-}
-
 hr_status hr__simt_kstore_check(const hr__simt_memory *m, const hr_k_store_batch *b,
                                 hr_error *err) {
     const hr_k_store_task *tasks = (const hr_k_store_task *)(uintptr_t)b->tasks;
@@ -74,7 +71,8 @@ hr_status hr__simt_kstore_check(const hr__simt_memory *m, const hr_k_store_batch
             HR__TRY(
                 hr__simt_memory_check(m, (uintptr_t)t, sizeof *t, "a store's task", err));
         }
-        if (tiles[i].tile >= t->tiles.ntiles || converts(t) != (i >= b->nmoving)) {
+        if (tiles[i].tile >= t->tiles.ntiles ||
+            hr__kstore_converts(t) != (i >= b->nmoving)) {
             return hr__fail(err, HR_ERR_DEVICE, "a store lists a tile it does not have");
         }
         if (!is_known) {
