@@ -117,7 +117,8 @@ bool hr__lz_is_for_whole(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffl
                          const hr__lz_machine *machine) {
     for (uint32_t i = 0; i < ntasks; i++) {
         if (tasks[i].dst_nbytes < WHOLE_NBYTES ||
-            tasks[i].dst_nbytes > WHOLE_MOST_NBYTES) {
+            tasks[i].dst_nbytes > WHOLE_MOST_NBYTES ||
+            tasks[i].src_nbytes > WHOLE_MOST_NBYTES) {
             return false;
         }
     }

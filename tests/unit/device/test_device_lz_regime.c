@@ -155,6 +155,7 @@ static void a_few_large_streams_share_the_device(void **state) {
     assert_false(is_for_whole(1, 100000, 200000, &big));
     assert_false(is_for_whole(1, 10000, 4 << 20, &big));
     assert_false(is_for_whole(1, 2 << 20, UINT32_MAX, &big));
+    assert_false(is_for_whole(1, UINT32_MAX, 4 << 20, &big));
     const hr_k_task tasks[] = {{.src_nbytes = HR_K_WHOLE_REGION + 1, .dst_nbytes = 1},
                                {.src_nbytes = 1, .dst_nbytes = HR_K_WHOLE_TILE}};
     const hr_k_decode decode = {.ntasks = 2};
