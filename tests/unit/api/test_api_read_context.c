@@ -288,7 +288,7 @@ static void shards_are_told_by_their_inner_chunks(void **state) {
     assert_noted("s/c/0 4+2" USE);
     assert_noted("s/c/1 6+2" USE);
     assert_noted("read 12+48 2+2" USE); /* the index, for all that it is asked for */
-    assert_noted("read 4+8 2+2" USE);       /* two chunks in one range */
+    assert_noted("read 4+8 2+2" USE);   /* two chunks in one range */
     assert_noted("read 4+8 4+2" USE);
     assert_noted("read 0+12 10+2" USE);
     assert_int_equal(count_lines(), 5 + 5 + 5);
