@@ -21,9 +21,9 @@ def name():
     return next(names)
 
 
-def stored(chunks, codecs, dtype="int32", version=3):
+def stored(chunks, codecs):
     """An array of these chunks, 4 by 10 elements each."""
-    meta = {"zarr_format": 3, "node_type": "array", "shape": [6, 10], "data_type": dtype,
+    meta = {"zarr_format": 3, "node_type": "array", "shape": [6, 10], "data_type": "int32",
             "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4, 10]}},
             "chunk_key_encoding": {"name": "default"}, "fill_value": 0, "codecs": codecs,
             "attributes": {}}
