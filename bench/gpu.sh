@@ -154,8 +154,8 @@ sanitizer() { # sanitizer TOOL SECONDS PROGRAM ARGUMENT…
 for tool in memcheck racecheck initcheck synccheck; do
     sanitizer "$tool" 8 kern_scatter --cases 20
     sanitizer "$tool" 10 kern_store --cases 10
-    # Racecheck does not follow bar.arrive where readers free a buffer, which the last three
-    # teams do (see bench/NOTES.md).
+    # Racecheck does not follow bar.arrive where readers free a buffer, which teams with a p
+    # do (see bench/NOTES.md).
     turns=$([ $tool != racecheck ] || echo --teams 6)
     sanitizer "$tool" 10 kern_lz4 --drawn 4 --mutants 4 $turns
     for codec in snappy blosclz packbits; do
