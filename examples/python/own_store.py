@@ -4,8 +4,8 @@ SPDX-License-Identifier: Apache-2.0
 
 usage: python examples/python/own_store.py
 
-An object with get(key) is enough. The library's threads call it, several at once, so that
-each of them has a connection of its own here.
+An object with get(key) is enough. It is called in threads, several at once, so that each of
+them has a connection of its own here.
 """
 
 import pathlib
