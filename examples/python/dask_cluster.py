@@ -37,7 +37,7 @@ def main(store=EXAMPLE, name="elevation"):
         ds = xr.open_dataset(store, engine="headrace", device=device, chunks={})
         variable = ds[name]
         print(f"{variable.data.npartitions} blocks for {len(workers.workers)} workers")
-        highest = variable.max(variable.dims[-1]).compute()  # along the last axis
+        highest = variable.max(variable.dims[-1]).compute().as_numpy()  # along the last axis
         print(f"from {float(highest.min()):.0f} to {float(highest.max()):.0f} along {highest.dims[0]}")
 
 

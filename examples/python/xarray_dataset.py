@@ -38,9 +38,9 @@ def main(store=EXAMPLE, name="elevation", device=None):
     variable = ds[name]
     print(variable.dims, variable.dtype, "chunks", variable.encoding["preferred_chunks"])
     window = variable.isel({axis: slice(0, 100) for axis in variable.dims}).load()
-    print("a window in", type(window.data).__module__, "with the mean", float(window.mean()))
+    print("a window in", type(window.data).__module__, "with the mean", float(window.mean().as_numpy()))
     parts = asyncio.run(bands(ds[name], 8))
-    print(f"{len(parts)} bands, the highest at {max(float(part.max()) for part in parts)}")
+    print(f"{len(parts)} bands, the highest at {max(float(part.max().as_numpy()) for part in parts)}")
 
 
 if __name__ == "__main__":

@@ -123,7 +123,7 @@ if importlib.util.find_spec("xarray"):
 
     ds = xr.open_dataset(url.parent, engine="headrace", device=device)
     part = ds.elevation.isel(lat=slice(100)).load()
-    print(type(part.data), dict(part.sizes), "mean", float(part.mean()))
+    print(type(part.data), dict(part.sizes), "mean", float(part.mean().as_numpy()))
 
 # %% [markdown]
 # ## Training
