@@ -128,7 +128,8 @@ static void batch_dealloc(PyObject *object) {
     ext_delete(self);
 }
 
-/* Wait in slices, so that Ctrl-C is heard. A small batch is helped with instead. */
+/* Wait in slices, so that Ctrl-C is heard. A small batch is helped with instead, and any
+ * from within a store or a codec, for which the library's threads may all be waiting. */
 static PyObject *batch_wait(PyObject *object, PyObject *args) {
     ext_batch *self = (ext_batch *)object;
     long long timeout;
@@ -137,7 +138,7 @@ static PyObject *batch_wait(PyObject *object, PyObject *args) {
     }
     hr_error err = HR_ERROR_INIT;
     hr_status status;
-    bool is_sliced = !self->is_small || timeout >= 0;
+    bool is_sliced = timeout >= 0 || !(self->is_small || ext_is_inside());
     do {
         int64_t slice = !is_sliced                           ? -1
                         : timeout >= 0 && timeout < SLICE_NS ? timeout

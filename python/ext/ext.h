@@ -183,8 +183,8 @@ bool ext_pool_hooks(ext_state *state, PyObject *pool, hr_device_allocator *out);
  * ending, when nobody may any more. */
 bool ext_enter(ext_state *state, PyGILState_STATE *gil);
 void ext_leave(ext_state *state, PyGILState_STATE gil);
-/* Is this thread in such a call? It may not wait for a batch then, which may wait for it.
- */
+/* Is this thread in such a call? For a batch it may wait then only by doing its work, and
+ * not at all for the one that the call is for. */
 bool ext_is_inside(void);
 hr_status ext_fail_ending(hr_error *err);
 /* What was raised as the record of an error, of this status as a rule; nothing is raised
@@ -192,6 +192,7 @@ hr_status ext_fail_ending(hr_error *err);
  * what it waits for: that it was one is told to whoever looks next. */
 hr_status ext_fail_raised(hr_status usual, const hr_read_context *reading, hr_error *err);
 /* Module functions. */
+PyObject *ext_stay_inside(PyObject *module, PyObject *args);
 PyObject *ext_end_calls(PyObject *module, PyObject *args);
 PyObject *ext_calls_forked(PyObject *module, PyObject *args);
 

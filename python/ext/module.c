@@ -199,6 +199,8 @@ static PyMethodDef functions[] = {
      "add_codec(context, adapter, kind, name): see _codecs.py"},
     {"is_given_up", ext_is_given_up, METH_VARARGS,
      "is_given_up(reading) -> bool: does nobody want what a store is in a call for?"},
+    {"stay_inside", ext_stay_inside, METH_NOARGS,
+     "stay_inside(): this thread only does what the library's threads wait for"},
     {"end_calls", ext_end_calls, METH_NOARGS,
      "end_calls(): from now on stores, codecs and pools that are Python's fail; none is "
      "in a call after it"},

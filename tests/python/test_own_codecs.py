@@ -140,6 +140,62 @@ def test_a_read_may_be_dropped_by_its_own_codec(name):
     assert a[...].tolist() == DATA.tolist()
 
 
+def run_script(script):
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
+                          timeout=120, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+
+
+NESTED = """if True:
+    import json, numpy as np, headrace as hr
+    def held(n, *codecs):
+        meta = {"zarr_format": 2, "shape": [n], "chunks": [1], "dtype": "|u1", "order": "C",
+                "fill_value": 0, "compressor": None, "filters": codecs or None}
+        return {".zarray": json.dumps(meta).encode(), **{str(i): bytes([i]) for i in range(n)}}
+    class Store:  # which is called in threads of its own
+        def __init__(self, values):
+            self.get = values.get
+"""
+
+
+def test_a_codec_may_read_other_arrays():
+    script = NESTED + """
+    hr.config.set(nthreads=1)
+    for plain in (held(20), Store(held(20))):
+        hr.add_codec(f"adds{id(plain)}", lambda config, a=hr.open(plain):
+                     lambda data: bytes(data + np.asarray(a[...]).tobytes())[:1])
+        print(sum(hr.open(Store(held(20, {"id": f"adds{id(plain)}"})))[...].tolist()))
+    """
+    done = run_script(script)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "190\n190\n", "")
+
+
+def test_a_store_may_read_other_arrays():
+    script = NESTED + """
+    hr.config.set(nthreads=1)
+    class Upper:
+        def __init__(self, a):
+            self.a = a
+        def get(self, key):
+            return bytes(np.asarray(self.a[int(key):]))[:1] if key.isdigit() else held(20).get(key)
+    print(sum(hr.open(Upper(hr.open(Upper(hr.open(Store(held(20)))))))[...].tolist()))
+    """
+    done = run_script(script)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "190\n", "")
+
+
+def test_a_codec_may_be_made_with_an_array_that_has_it():
+    script = NESTED + """
+    def make(config):
+        if config["level"]:
+            assert hr.open(held(2, {"id": "table", "level": config["level"] - 1}))[1].tolist() == 1
+        return lambda data: data
+    hr.add_codec("table", make)
+    print(hr.open(held(3, {"id": "table", "level": 3}))[...].tolist())
+    """
+    done = run_script(script)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[0, 1, 2]\n", "")
+
+
 def test_the_interpreter_ends_while_a_codec_is_at_work():
     script = """if True:
         import json, sys, threading, time, headrace as hr
@@ -156,6 +212,5 @@ def test_the_interpreter_ends_while_a_codec_is_at_work():
         began.wait()
         print("end")
     """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
-                          timeout=120, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    done = run_script(script)
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")

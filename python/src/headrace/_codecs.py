@@ -17,7 +17,7 @@ Make = Callable[..., Decode]
 
 
 class _Adapter:
-    """What the extension calls: decoders by their number, made once for what they are told."""
+    """What the extension calls: decoders by their number, kept for what they are told."""
 
     def __init__(self, make: Make, is_told_of_chunks: bool) -> None:
         self._make, self._is_told_of_chunks = make, is_told_of_chunks
@@ -28,11 +28,14 @@ class _Adapter:
     def parse(self, configuration: str, shape: tuple[int, ...] | None, dtype: str | None) -> int:
         about = (shape, _dtypes.to_numpy(dtype or "|u1")) if self._is_told_of_chunks else ()
         told = (configuration, *about)
-        with self._lock:
-            if told not in self._numbers:
-                self._decoders.append(self._make(json.loads(configuration), *about))
-                self._numbers[told] = len(self._decoders) - 1
-            return self._numbers[told]
+        number = self._numbers.get(told)
+        if number is None:
+            decode = self._make(json.loads(configuration), *about)  # which may open arrays, too
+            with self._lock:
+                number = self._numbers.setdefault(told, len(self._decoders))
+                if number == len(self._decoders):
+                    self._decoders.append(decode)
+        return number
 
     def decode(self, number: int, data: bytes) -> Any:
         return self._decoders[number](data)

@@ -34,6 +34,7 @@ _idle: collections.deque[queue.SimpleQueue[Any]] = collections.deque()
 
 
 def _serve(calls: queue.SimpleQueue[Any]) -> None:
+    _ext.stay_inside()
     while True:
         future, function, args = calls.get()
         try:
