@@ -433,10 +433,13 @@ def test_a_forked_child_reads_and_is_told_of_the_parents_batches(a, large):
         code = 1
         try:
             assert a[1].tolist() == DATA[1].tolist()
-            try:
-                future.result()
-            except hr.ForkedError as error:
-                code = 0 if "spawn" in str(error) else 2
+            for partial in (False, True):
+                try:
+                    future.result(partial=partial)
+                    code = 3
+                    break
+                except hr.ForkedError as error:
+                    code = 0 if "spawn" in str(error) else 2
         finally:
             os._exit(code)
     for _ in range(600):

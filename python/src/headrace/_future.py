@@ -8,7 +8,7 @@ import threading
 from typing import Any, Callable, Generator
 
 from . import _ext, _stages
-from ._errors import ArgumentError, CancelledError, Error
+from ._errors import ArgumentError, CancelledError, Error, ForkedError
 from ._outputs import stream_handle
 
 Progress = Callable[[int, int], object]
@@ -67,7 +67,7 @@ class Future:
                 self._batch.wait(ns)
             else:
                 self._wait_with_progress(ns, self._progress)
-        except CancelledError:
+        except (CancelledError, ForkedError):  # which nothing can be told of
             raise
         except Error:
             if not partial or not self.done():
