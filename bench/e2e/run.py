@@ -10,8 +10,9 @@ Writes the fields as Zarr v3 once (data.py says how), then measures every reader
 its own on all the arrays, the files in the page cache; each first compares what it reads with the
 field. Prints GB/s (10^9) of the array's elements, medians, and the stages of headrace's reads.
 Crops are of 64 KiB, at random places, in one batch or by one thread per core; peers read a tenth
-as many. A reader that is not installed is left out; headrace-f32 and damacy give float32, whatever
-the array has. For headrace with nvCOMP: NVCOMP=…/libnvcomp.so.6 and HEADRACE_BIN=…/headrace.
+as many. A reader that is not installed is left out, and where headrace fails the exit status is
+1; headrace-f32 and damacy give float32, whatever the array has. For headrace with nvCOMP:
+NVCOMP=…/libnvcomp.so.6 and HEADRACE_BIN=…/headrace.
 damacy is built from its repository (docs/benchmarks.md says how).
 """
 
@@ -142,6 +143,8 @@ def main():
           f"array, medians of {o.repeat}, Python {platform.python_version()}\n")
     table(arrays, answers)
     details(arrays, answers)
+    if any("failed" in answer for answer in answers.get("headrace", {}).values()):
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":
