@@ -150,11 +150,11 @@ static hr_status leaves(const hr__codec *codec, const hr__decode *d, hr__leaves 
         hr__leaves_stored(out, d->src + HR__BLOSC_HEADER_NBYTES);
         return HR_OK;
     }
-    out->mode = f.shuffle      ? HR__SHUFFLE_BYTES
-                : f.bitshuffle ? HR__SHUFFLE_BITS
-                               : HR__SHUFFLE_NONE;
-    out->typesize = f.typesize;
-    out->block_nbytes = f.blocksize;
+    if (f.shuffle || f.bitshuffle) { /* else a filter in front may say how bytes lie */
+        out->mode = f.shuffle ? HR__SHUFFLE_BYTES : HR__SHUFFLE_BITS;
+        out->typesize = f.typesize;
+        out->block_nbytes = f.blocksize;
+    }
     uint32_t unclaimed = f.cbytes;
     for (uint32_t i = 0; i < f.nblocks; i++) {
         hr__blosc_block block;
