@@ -2,6 +2,8 @@
 #include "ext.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static _Thread_local int depth; /* calls that this thread is in */
@@ -32,6 +34,42 @@ PyObject *ext_stay_inside(PyObject *module, PyObject *args) {
     (void)args;
     depth++;
     return Py_BuildValue("");
+}
+
+ext_adapter *ext_adapter_new(ext_state *state, PyObject *object) {
+    ext_adapter *a = malloc(sizeof *a);
+    if (a == NULL) {
+        (void)PyErr_NoMemory();
+        return NULL;
+    }
+    *a = (ext_adapter){.state = state, .object = Py_NewRef(object)};
+    return a;
+}
+
+/* Once the interpreter is ending its objects are left to it. */
+void ext_adapter_destroy(void *user) {
+    ext_adapter *a = user;
+    PyGILState_STATE gil;
+    if (ext_enter(a->state, &gil)) {
+        Py_DECREF(a->object);
+        ext_leave(a->state, gil);
+    }
+    free(a);
+}
+
+bool ext_take_bytes(PyObject *given, void *dst, uint64_t room, uint64_t *nbytes) {
+    Py_buffer bytes;
+    if (given == NULL || PyObject_GetBuffer(given, &bytes, PyBUF_SIMPLE) != 0) {
+        Py_XDECREF(given);
+        return false;
+    }
+    *nbytes = (uint64_t)bytes.len;
+    if (bytes.len > 0) {
+        memcpy(dst, bytes.buf, *nbytes < room ? *nbytes : room);
+    }
+    PyBuffer_Release(&bytes);
+    Py_DECREF(given);
+    return true;
 }
 
 hr_status ext_fail_ending(hr_error *err) {

@@ -7,14 +7,6 @@
  *     decode(number, data) -> what the bytes decode to, with the buffer protocol */
 #include "ext.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-typedef struct python_codec {
-    ext_state *state;
-    PyObject *adapter;
-} python_codec;
-
 /* References of shape and dtype; false with an exception. */
 static bool describe(const hr_codec_output *output, PyObject **shape, PyObject **dtype) {
     if (output->is_bytes != 0) {
@@ -32,13 +24,13 @@ static bool describe(const hr_codec_output *output, PyObject **shape, PyObject *
     return true;
 }
 
-static hr_status parse_held(const python_codec *c, const char *configuration,
+static hr_status parse_held(const ext_adapter *c, const char *configuration,
                             const hr_codec_output *output, void *state, hr_error *err) {
     PyObject *shape, *dtype;
     if (!describe(output, &shape, &dtype)) {
         return ext_fail_raised(HR_ERR_UNSUPPORTED, NULL, err);
     }
-    PyObject *number = PyObject_CallMethod(c->adapter, "parse", "NNN",
+    PyObject *number = PyObject_CallMethod(c->object, "parse", "NNN",
                                            ext_text(configuration), shape, dtype);
     if (number == NULL) {
         return ext_fail_raised(HR_ERR_METADATA, NULL, err);
@@ -52,7 +44,7 @@ static hr_status python_parse(void *user, const char *configuration,
                               const hr_codec_output *output, void *state,
                               uint64_t *encoded_nbytes, hr_error *err) {
     (void)encoded_nbytes; /* not known */
-    const python_codec *c = user;
+    const ext_adapter *c = user;
     PyGILState_STATE gil;
     if (!ext_enter(c->state, &gil)) {
         return ext_fail_ending(err);
@@ -63,31 +55,22 @@ static hr_status python_parse(void *user, const char *configuration,
 }
 
 /* The bytes are copied for Python, whose objects may outlive the call. */
-static hr_status decode_held(const python_codec *c, int64_t number, const void *src,
+static hr_status decode_held(const ext_adapter *c, int64_t number, const void *src,
                              size_t src_nbytes, void *dst, size_t dst_nbytes,
                              const hr_read_context *reading, uint64_t *nbytes,
                              hr_error *err) {
-    Py_buffer bytes;
-    PyObject *given = PyObject_CallMethod(c->adapter, "decode", "Ly#", (long long)number,
+    PyObject *given = PyObject_CallMethod(c->object, "decode", "Ly#", (long long)number,
                                           src, (Py_ssize_t)src_nbytes);
-    if (given == NULL || PyObject_GetBuffer(given, &bytes, PyBUF_SIMPLE) != 0) {
-        Py_XDECREF(given);
-        return ext_fail_raised(HR_ERR_DATA, reading, err);
-    }
-    *nbytes = (uint64_t)bytes.len;
-    if (*nbytes <= dst_nbytes && bytes.len > 0) {
-        memcpy(dst, bytes.buf, *nbytes);
-    }
-    PyBuffer_Release(&bytes);
-    Py_DECREF(given);
-    return HR_OK;
+    return ext_take_bytes(given, dst, dst_nbytes, nbytes)
+               ? HR_OK
+               : ext_fail_raised(HR_ERR_DATA, reading, err);
 }
 
 static hr_status python_decode(void *user, const void *state, const void *src,
                                size_t src_nbytes, void *dst, size_t dst_nbytes,
                                const hr_read_context *reading, uint64_t *nbytes,
                                hr_error *err) {
-    const python_codec *c = user;
+    const ext_adapter *c = user;
     PyGILState_STATE gil;
     if (!ext_enter(c->state, &gil)) {
         return ext_fail_ending(err);
@@ -96,17 +79,6 @@ static hr_status python_decode(void *user, const void *state, const void *src,
                                    dst_nbytes, reading, nbytes, err);
     ext_leave(c->state, gil);
     return status;
-}
-
-/* Once the interpreter is ending its objects are left to it. */
-static void python_destroy(void *user) {
-    python_codec *c = user;
-    PyGILState_STATE gil;
-    if (ext_enter(c->state, &gil)) {
-        Py_DECREF(c->adapter);
-        ext_leave(c->state, gil);
-    }
-    free(c);
 }
 
 PyObject *ext_add_codec(PyObject *module, PyObject *args) {
@@ -118,11 +90,10 @@ PyObject *ext_add_codec(PyObject *module, PyObject *args) {
         !ext_is(context, state->context, "Context")) {
         return NULL;
     }
-    python_codec *c = malloc(sizeof *c);
+    ext_adapter *c = ext_adapter_new(state, adapter);
     if (c == NULL) {
-        return PyErr_NoMemory();
+        return NULL;
     }
-    *c = (python_codec){.state = state, .adapter = Py_NewRef(adapter)};
     const hr_custom_codec codec = {.abi_version = HR_CUSTOM_CODEC_VERSION,
                                    .kind = (hr_codec_kind)kind,
                                    .v3_name = name,
@@ -131,10 +102,10 @@ PyObject *ext_add_codec(PyObject *module, PyObject *args) {
                                    .state_nbytes = sizeof(int64_t),
                                    .parse = python_parse,
                                    .decode = python_decode,
-                                   .destroy = python_destroy};
+                                   .destroy = ext_adapter_destroy};
     hr_error err = HR_ERROR_INIT;
     if (hr_context_add_codec(((ext_context *)context)->context, &codec, &err) != HR_OK) {
-        python_destroy(c);
+        ext_adapter_destroy(c);
         return ext_raise(state, &err);
     }
     return Py_BuildValue("");

@@ -186,6 +186,16 @@ void ext_leave(ext_state *state, PyGILState_STATE gil);
 /* Is this thread in such a call? For a batch it may wait then only by doing its work, and
  * not at all for the one that the call is for. */
 bool ext_is_inside(void);
+/* An object of Python's whose methods the library's functions call: their user. */
+typedef struct ext_adapter {
+    ext_state *state;
+    PyObject *object;
+} ext_adapter;
+ext_adapter *ext_adapter_new(ext_state *state, PyObject *object); /* NULL: raised */
+void ext_adapter_destroy(void *user);
+/* Copy what a call gave, as far as there is room for it, and let go of it; nbytes is all
+ * of it. NULL is a call that raised. False with an exception. */
+bool ext_take_bytes(PyObject *given, void *dst, uint64_t room, uint64_t *nbytes);
 hr_status ext_fail_ending(hr_error *err);
 /* What was raised as the record of an error, of this status as a rule; nothing is raised
  * after it. Ctrl-C is heard where it comes, which is here if the main thread helps with

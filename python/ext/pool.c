@@ -8,25 +8,18 @@
  * What they raise goes to sys.unraisablehook, and the read fails for want of memory. */
 #include "ext.h"
 
-#include <stdlib.h>
-
-typedef struct python_pool {
-    ext_state *state;
-    PyObject *pool;
-} python_pool;
-
 /* A thread of Python's that helps the library may be on its way with an exception. */
-static void *call(const python_pool *p, const char *method, const char *format,
+static void *call(const ext_adapter *p, const char *method, const char *format,
                   unsigned long long a, unsigned long long b, unsigned long long c) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    PyObject *given = PyObject_CallMethod(p->pool, method, format, a, b, c);
+    PyObject *given = PyObject_CallMethod(p->object, method, format, a, b, c);
     void *address = NULL;
     if (given != NULL && given != Py_None) {
         address = PyLong_AsVoidPtr(given);
     }
     if (PyErr_Occurred() != NULL) {
-        PyErr_WriteUnraisable(p->pool);
+        PyErr_WriteUnraisable(p->object);
     }
     Py_XDECREF(given);
     PyErr_Restore(type, value, trace);
@@ -34,7 +27,7 @@ static void *call(const python_pool *p, const char *method, const char *format,
 }
 
 static void *pool_alloc(void *user, hr_device device, size_t nbytes, void *stream) {
-    const python_pool *p = user;
+    const ext_adapter *p = user;
     PyGILState_STATE gil;
     if (!ext_enter(p->state, &gil)) {
         return NULL;
@@ -51,7 +44,7 @@ static void pool_free(void *user, hr_device device, void *ptr, size_t nbytes,
     (void)device;
     (void)nbytes;
     (void)stream;
-    const python_pool *p = user;
+    const ext_adapter *p = user;
     PyGILState_STATE gil;
     if (ext_enter(p->state, &gil)) {
         (void)call(p, "free", "K", (unsigned long long)(uintptr_t)ptr, 0, 0);
@@ -59,27 +52,15 @@ static void pool_free(void *user, hr_device device, void *ptr, size_t nbytes,
     }
 }
 
-static void pool_destroy(void *user) {
-    python_pool *p = user;
-    PyGILState_STATE gil;
-    if (ext_enter(p->state, &gil)) {
-        Py_DECREF(p->pool);
-        ext_leave(p->state, gil);
-    }
-    free(p);
-}
-
 bool ext_pool_hooks(ext_state *state, PyObject *pool, hr_device_allocator *out) {
-    python_pool *p = malloc(sizeof *p);
+    ext_adapter *p = ext_adapter_new(state, pool);
     if (p == NULL) {
-        (void)PyErr_NoMemory();
         return false;
     }
-    *p = (python_pool){.state = state, .pool = Py_NewRef(pool)};
     *out = (hr_device_allocator){.struct_size = sizeof *out,
                                  .user = p,
                                  .alloc = pool_alloc,
                                  .free = pool_free,
-                                 .destroy = pool_destroy};
+                                 .destroy = ext_adapter_destroy};
     return true;
 }

@@ -12,17 +12,11 @@
  */
 #include "ext.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define READING "headrace.reading"
 #define GAP_NBYTES (256 << 10) /* quicker read than asked for twice, also from afar */
-
-typedef struct python_store {
-    ext_state *state;
-    PyObject *adapter;
-} python_store;
 
 /* An open value: all of its bytes, or the key to ask for some. */
 typedef struct python_value {
@@ -87,11 +81,11 @@ static bool take_value(PyObject *pair, const char *key, python_value *v, uint64_
     return true;
 }
 
-static hr_status open_held(const python_store *s, const char *key,
+static hr_status open_held(const ext_adapter *s, const char *key,
                            const hr_read_context *reading, hr_custom_value *out,
                            hr_error *err) {
     PyObject *lent = lend(reading);
-    PyObject *given = PyObject_CallMethod(s->adapter, "open", "NNO", ext_text(key),
+    PyObject *given = PyObject_CallMethod(s->object, "open", "NNO", ext_text(key),
                                           in_parts(reading), lent);
     take_back(lent);
     if (given == NULL) {
@@ -117,7 +111,7 @@ static hr_status open_held(const python_store *s, const char *key,
 
 static hr_status python_open(void *user, const char *key, const hr_read_context *reading,
                              hr_custom_value *out, hr_error *err) {
-    const python_store *s = user;
+    const ext_adapter *s = user;
     PyGILState_STATE gil;
     if (!ext_enter(s->state, &gil)) {
         return ext_fail_ending(err);
@@ -127,32 +121,23 @@ static hr_status python_open(void *user, const char *key, const hr_read_context 
     return status;
 }
 
-static hr_status read_held(const python_store *s, const python_value *v, uint64_t offset,
+static hr_status read_held(const ext_adapter *s, const python_value *v, uint64_t offset,
                            uint64_t nbytes, void *dst, const hr_read_context *reading,
                            uint64_t *nread, hr_error *err) {
-    Py_buffer bytes;
     PyObject *lent = lend(reading);
     PyObject *given =
-        PyObject_CallMethod(s->adapter, "read", "OKKO", v->key,
-                            (unsigned long long)offset, (unsigned long long)nbytes, lent);
+        PyObject_CallMethod(s->object, "read", "OKKO", v->key, (unsigned long long)offset,
+                            (unsigned long long)nbytes, lent);
     take_back(lent);
-    if (given == NULL || PyObject_GetBuffer(given, &bytes, PyBUF_SIMPLE) != 0) {
-        Py_XDECREF(given);
-        return ext_fail_raised(HR_ERR_IO, reading, err);
-    }
-    *nread = (uint64_t)bytes.len;
-    if (bytes.len > 0) {
-        memcpy(dst, bytes.buf, *nread < nbytes ? *nread : nbytes);
-    }
-    PyBuffer_Release(&bytes);
-    Py_DECREF(given);
-    return HR_OK;
+    return ext_take_bytes(given, dst, nbytes, nread)
+               ? HR_OK
+               : ext_fail_raised(HR_ERR_IO, reading, err);
 }
 
 static hr_status python_read(void *user, void *handle, uint64_t offset, uint64_t nbytes,
                              void *dst, const hr_read_context *reading, uint64_t *nread,
                              hr_error *err) {
-    const python_store *s = user;
+    const ext_adapter *s = user;
     const python_value *v = handle;
     if (v->key == NULL) {
         memcpy(dst, (const uint8_t *)v->bytes.buf + offset, nbytes);
@@ -170,7 +155,7 @@ static hr_status python_read(void *user, void *handle, uint64_t offset, uint64_t
 
 /* Once the interpreter is ending its objects are left to it. */
 static void python_close(void *user, void *handle) {
-    const python_store *s = user;
+    const ext_adapter *s = user;
     python_value *v = handle;
     PyGILState_STATE gil;
     if (ext_enter(s->state, &gil)) {
@@ -191,10 +176,10 @@ static bool is_pair(PyObject *entry) {
     return true;
 }
 
-static hr_status list_held(const python_store *s, const char *prefix,
+static hr_status list_held(const ext_adapter *s, const char *prefix,
                            int (*entry)(void *sink, const char *name, int is_prefix),
                            void *sink, hr_error *err) {
-    PyObject *given = PyObject_CallMethod(s->adapter, "list", "N", ext_text(prefix));
+    PyObject *given = PyObject_CallMethod(s->object, "list", "N", ext_text(prefix));
     PyObject *pairs = given != NULL ? PySequence_List(given) : NULL;
     Py_XDECREF(given);
     bool ok = pairs != NULL;
@@ -215,7 +200,7 @@ static hr_status list_held(const python_store *s, const char *prefix,
 static hr_status python_list(void *user, const char *prefix,
                              int (*entry)(void *sink, const char *name, int is_prefix),
                              void *sink, hr_error *err) {
-    const python_store *s = user;
+    const ext_adapter *s = user;
     PyGILState_STATE gil;
     if (!ext_enter(s->state, &gil)) {
         return ext_fail_ending(err);
@@ -225,23 +210,13 @@ static hr_status python_list(void *user, const char *prefix,
     return status;
 }
 
-static void python_destroy(void *user) {
-    python_store *s = user;
-    PyGILState_STATE gil;
-    if (ext_enter(s->state, &gil)) {
-        Py_DECREF(s->adapter);
-        ext_leave(s->state, gil);
-    }
-    free(s);
-}
-
 /* A store of the adapter, with room in memory before it. */
 static hr_status create(hr_context *context, const hr_custom_store *functions,
                         hr_store **out, hr_error *err) {
     hr_store *below = NULL;
     hr_status status = hr_store_create_custom(context, functions, &below, err);
     if (status != HR_OK) {
-        python_destroy(functions->user);
+        ext_adapter_destroy(functions->user);
         return status;
     }
     status = hr_store_create_overlay(below, out, err);
@@ -258,12 +233,10 @@ PyObject *ext_python_store(PyObject *module, PyObject *args) {
         !ext_is(context, state->context, "Context")) {
         return NULL;
     }
-    python_store *s = malloc(sizeof *s);
+    ext_adapter *s = ext_adapter_new(state, adapter);
     if (s == NULL) {
-        return PyErr_NoMemory();
+        return NULL;
     }
-    *s = (python_store){.state = state, .adapter = adapter};
-    Py_INCREF(adapter);
     const hr_custom_store functions = {.abi_version = HR_CUSTOM_STORE_VERSION,
                                        .url = url,
                                        .user = s,
@@ -272,7 +245,7 @@ PyObject *ext_python_store(PyObject *module, PyObject *args) {
                                        .read = python_read,
                                        .close = python_close,
                                        .list = can_list ? python_list : NULL,
-                                       .destroy = python_destroy};
+                                       .destroy = ext_adapter_destroy};
     hr_error err = HR_ERROR_INIT;
     hr_store *store = NULL;
     hr_status status =
