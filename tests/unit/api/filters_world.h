@@ -139,11 +139,4 @@ static inline int teardown(void **state) {
     return 0;
 }
 
-static inline bool has_simt(void) {
-    hr_device_info info = HR_DEVICE_INFO_INIT;
-    hr_error err = HR_ERROR_INIT;
-    hr_device simt = {.type = HR_DEVICE_SIMT};
-    return hr_device_describe(simt, &info, &err) == HR_OK;
-}
-
 #endif

@@ -3,6 +3,7 @@
 #define HR_TESTS_API_FIXTURE_H
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -64,6 +65,36 @@ static inline hr_request request(hr_node *array, void *data, int32_t ndim,
     r.dst.ndim = ndim;
     r.dst.shape = shape;
     return r;
+}
+
+static inline bool has_simt(void) {
+    hr_device_info info = HR_DEVICE_INFO_INIT;
+    return hr_device_describe((hr_device){.type = HR_DEVICE_SIMT}, &info, NULL) == HR_OK;
+}
+
+/* Read all of "a", n items of uint8, by the simt device. */
+static inline hr_status read_bytes(hr_context *context, hr_store *store, uint8_t *got,
+                                   size_t n, const hr_read_options *options,
+                                   hr_batch_stats *stats, hr_error *err) {
+    const int64_t shape[] = {(int64_t)n};
+    hr_node *node = NULL;
+    hr_batch *batch = NULL;
+    hr_request r = HR_REQUEST_INIT;
+    assert_int_equal(hr_open_store(store, "a", NULL, &node, err), HR_OK);
+    r.array = node;
+    r.dst = (hr_tensor){.data = got,
+                        .device = {.type = HR_DEVICE_SIMT},
+                        .dtype = {.kind = HR_KIND_UINT, .itemsize = 1},
+                        .ndim = 1,
+                        .shape = shape};
+    memset(got, 0xA5, n);
+    assert_int_equal(hr_read_submit(context, &r, 1, NULL, options, &batch, err), HR_OK);
+    hr_status status = hr_batch_wait(batch, -1, err);
+    *stats = HR_BATCH_STATS_INIT;
+    assert_int_equal(hr_batch_get_stats(batch, stats, NULL), HR_OK);
+    hr_batch_unref(batch);
+    hr_node_unref(node);
+    return status;
 }
 
 #endif

@@ -179,11 +179,6 @@ static void no_batch_is_done_with_no_chunks(void **state) {
 
 /* --- on_error --- */
 
-static bool has_simt(void) {
-    hr_device_info info = HR_DEVICE_INFO_INIT;
-    return hr_device_describe((hr_device){.type = HR_DEVICE_SIMT}, &info, NULL) == HR_OK;
-}
-
 static void check_both(world *w, bool is_filled) {
     for (int i = 0; i < NROWS; i++) {
         for (int j = 0; j < NCOLS; j++) {

@@ -23,11 +23,6 @@ typedef struct world {
     hr_error err;
 } world;
 
-static bool has_simt(void) {
-    hr_device_info info = HR_DEVICE_INFO_INIT;
-    return hr_device_describe((hr_device){HR_DEVICE_SIMT, 0}, &info, NULL) == HR_OK;
-}
-
 /* Words of some length in an order by chance, with a run now and then. */
 static void fill(uint8_t *raw, size_t n) {
     uint64_t random = 11;
@@ -90,26 +85,10 @@ static void close_world(world *w) {
 }
 
 static hr_status read_array(world *w) {
-    const int64_t shape[] = {(int64_t)NBYTES};
-    hr_node *node = NULL;
-    hr_batch *batch = NULL;
-    hr_request r = HR_REQUEST_INIT;
-    assert_int_equal(hr_open_store(w->store, "a", NULL, &node, &w->err), HR_OK);
-    r.array = node;
-    r.dst = (hr_tensor){.data = w->got,
-                        .device = {.type = HR_DEVICE_SIMT},
-                        .dtype = {.kind = HR_KIND_UINT, .itemsize = 1},
-                        .ndim = 1,
-                        .shape = shape};
-    memset(w->got, 0xA5, NBYTES);
     hr_read_options options = HR_READ_OPTIONS_INIT;
+    hr_batch_stats stats;
     options.strict = true;
-    assert_int_equal(hr_read_submit(w->context, &r, 1, NULL, &options, &batch, &w->err),
-                     HR_OK);
-    hr_status status = hr_batch_wait(batch, -1, &w->err);
-    hr_batch_unref(batch);
-    hr_node_unref(node);
-    return status;
+    return read_bytes(w->context, w->store, w->got, NBYTES, &options, &stats, &w->err);
 }
 
 static void large_streams_are_decoded_exactly(void **state) {

@@ -295,11 +295,6 @@ static bool run(attempt *a) {
     return refuse_from >= 0 && atomic_load(&a->probe.ncalls) > refuse_from;
 }
 
-static bool has_simt(void) {
-    hr_device_info info = HR_DEVICE_INFO_INIT;
-    return hr_device_describe((hr_device){.type = HR_DEVICE_SIMT}, &info, NULL) == HR_OK;
-}
-
 static long torture(const scenario *s, const test_files *files, const wanted *w,
                     bool all_after) {
     long n = 0;

@@ -22,11 +22,6 @@ typedef struct world {
     hr_error err;
 } world;
 
-static bool has_simt(void) {
-    hr_device_info info = HR_DEVICE_INFO_INIT;
-    return hr_device_describe((hr_device){HR_DEVICE_SIMT, 0}, &info, NULL) == HR_OK;
-}
-
 /* Words of 8 bytes in an order by chance: a sequence each. */
 static void fill(uint8_t *raw, size_t n) {
     uint64_t random = 7, word = 0;
@@ -79,29 +74,11 @@ static void put_array(world *w, uint64_t device_scratch_nbytes) {
 
 static hr_status read_array(world *w, bool strict, bool skip_checksums,
                             hr_batch_stats *stats) {
-    static const int64_t shape[] = {NCHUNKS * CHUNK_NBYTES};
-    hr_node *node = NULL;
-    hr_batch *batch = NULL;
-    hr_request r = HR_REQUEST_INIT;
-    assert_int_equal(hr_open_store(w->store, "a", NULL, &node, &w->err), HR_OK);
-    r.array = node;
-    r.dst = (hr_tensor){.data = w->got,
-                        .device = {.type = HR_DEVICE_SIMT},
-                        .dtype = {.kind = HR_KIND_UINT, .itemsize = 1},
-                        .ndim = 1,
-                        .shape = shape};
-    memset(w->got, 0xA5, (size_t)NCHUNKS * CHUNK_NBYTES);
     hr_read_options options = HR_READ_OPTIONS_INIT;
     options.strict = strict;
     options.skip_checksums = skip_checksums;
-    assert_int_equal(hr_read_submit(w->context, &r, 1, NULL, &options, &batch, &w->err),
-                     HR_OK);
-    hr_status status = hr_batch_wait(batch, -1, &w->err);
-    *stats = HR_BATCH_STATS_INIT;
-    assert_int_equal(hr_batch_get_stats(batch, stats, NULL), HR_OK);
-    hr_batch_unref(batch);
-    hr_node_unref(node);
-    return status;
+    return read_bytes(w->context, w->store, w->got, (size_t)NCHUNKS * CHUNK_NBYTES,
+                      &options, stats, &w->err);
 }
 
 static void assert_exact(const world *w) {
