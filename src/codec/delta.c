@@ -131,27 +131,79 @@ static void running_sum(const hr_dtype *t, uint8_t *items, size_t n) {
     }
 }
 
+/* Bytes of the float that NumPy takes a number to, where it meets floats. */
+static uint64_t float_nbytes(const hr_dtype *t) {
+    switch (t->kind) {
+    case HR_KIND_COMPLEX:
+        return t->itemsize / 2;
+    case HR_KIND_FLOAT:
+        return t->itemsize;
+    default:
+        return t->itemsize >= 4 ? 8 : 2 * t->itemsize;
+    }
+}
+
+/* The type that items are added in: NumPy takes the one that holds items of both types.
+ * Sums of integers are the same in the type asked for, where they wrap. */
+static hr_dtype sum_type(const hr_dtype *to, const hr_dtype *from) {
+    bool is_complex = to->kind == HR_KIND_COMPLEX || from->kind == HR_KIND_COMPLEX;
+    bool is_float = to->kind == HR_KIND_FLOAT || from->kind == HR_KIND_FLOAT;
+    if (to->kind == HR_KIND_BFLOAT || from->kind == HR_KIND_BFLOAT ||
+        !(is_complex || is_float)) {
+        return hr__dtype(to->kind == HR_KIND_BOOL ? from->kind : to->kind,
+                         to->kind == HR_KIND_BOOL ? from->itemsize : to->itemsize);
+    }
+    uint64_t nbytes = float_nbytes(to), other = float_nbytes(from);
+    nbytes = nbytes > other ? nbytes : other;
+    return is_complex ? hr__dtype(HR_KIND_COMPLEX, 2 * nbytes)
+                      : hr__dtype(HR_KIND_FLOAT, nbytes);
+}
+
+enum { BLOCK_NELEMS = 256, MAX_ITEM_NBYTES = 16 };
+
+/* Where items are added in another type than they are delivered in: block by block, with
+ * the last sum in front of the next block's items. */
+static void sum_in_blocks(const hr_dtype *sums, const hr_dtype *to, uint8_t *dst,
+                          const hr_dtype *from, const uint8_t *src, size_t n) {
+    uint8_t block[(1 + BLOCK_NELEMS) * MAX_ITEM_NBYTES];
+    uint8_t *items = block + sums->itemsize;
+    for (size_t at = 0, taken; at < n; at += taken) {
+        taken = n - at < BLOCK_NELEMS ? n - at : BLOCK_NELEMS;
+        hr__dtype_convert(sums, items, from, src + at * from->itemsize, taken);
+        if (at == 0) {
+            running_sum(sums, items, taken);
+        } else {
+            running_sum(sums, block, 1 + taken);
+        }
+        hr__dtype_convert(to, dst + at * to->itemsize, sums, items, taken);
+        memcpy(block, items + (taken - 1) * sums->itemsize, sums->itemsize);
+    }
+}
+
 static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
-    const hr_dtype *to = &codec->decoded.dtype;
-    hr_dtype native = *to;
+    const hr_dtype *to = &codec->decoded.dtype, *from = &codec->encoded.dtype;
+    const hr_dtype sums = sum_type(to, from);
     size_t n;
     HR__TRY(hr__filter_nelems(codec, d, &n, err));
-    native.byte_order = HR_LITTLE;
-    hr__dtype_convert(&native, d->dst, &codec->encoded.dtype, d->src, n);
-    running_sum(&native, d->dst, n);
-    if (to->byte_order == HR_BIG) {
-        hr__dtype_swap(to, d->dst, d->dst, n);
+    if (hr__dtype_same_kind(&sums, to)) {
+        hr__dtype_convert(&sums, d->dst, from, d->src, n);
+        running_sum(&sums, d->dst, n);
+        if (to->byte_order == HR_BIG) {
+            hr__dtype_swap(to, d->dst, d->dst, n);
+        }
+    } else {
+        sum_in_blocks(&sums, to, d->dst, from, d->src, n);
     }
     d->out = d->dst;
     d->out_nbytes = n * to->itemsize;
     return HR_OK;
 }
 
-/* Kernels convert numbers of one part only. */
+/* Kernels convert numbers of one part only, and add in the type that they deliver. */
 static bool stage(const hr__codec *codec, hr__stage *out) {
     const hr_dtype *to = &codec->decoded.dtype, *from = &codec->encoded.dtype;
-    if (to->kind == HR_KIND_BOOL || !hr__dtype_is_number(from) ||
-        !hr__dtype_is_number(to)) {
+    const hr_dtype sums = sum_type(to, from);
+    if (to->kind == HR_KIND_BOOL || !hr__dtype_same_kind(&sums, to)) {
         return false;
     }
     bool is_complex = to->kind == HR_KIND_COMPLEX || from->kind == HR_KIND_COMPLEX;

@@ -21,7 +21,11 @@ FILTERS = [
     ({"id": "fixedscaleoffset", "offset": 10, "scale": 4, "dtype": "<f8", "astype": "<i4"},
      DATA / 4.0), ({"id": "packbits"}, DATA > 3), ({"id": "shuffle", "elementsize": 4}, DATA.view("u1")),
     ({"id": "astype", "encode_dtype": "<i8", "decode_dtype": "<i4"}, DATA),
-    ({"id": "quantize", "digits": 1, "dtype": "<f4"}, DATA.astype("<f4") / 7)]
+    ({"id": "quantize", "digits": 1, "dtype": "<f4"}, DATA.astype("<f4") / 7),
+    # differences in one type, sums in another: added in one that holds both
+    *(({"id": "delta", "dtype": to, "astype": made}, (DATA / 3).astype(to)) for to, made in (
+        ("<f4", "<f8"), (">f2", "<f8"), ("<f2", ">f4"), ("<f4", "<i4"), ("<f8", "<f4"), ("<i4", "<f4"),
+        (">i8", "<f4"), ("<c8", "<c16"), ("<u2", "<i2"), ("<i4", "|i1")))]
 
 
 def stream(config, data):
