@@ -60,10 +60,15 @@ void run_latency(engine *e) {
     }
     const double p = 1e6 * median_of(plain, NROUNDS);
     const double device = read_alone(e, 0, dst);
+    const double copy = 1e3 * engine_stage_ms(e, HR_STAGE_COPY),
+                 kernels = 1e3 * engine_stage_ms(e, HR_STAGE_KERNELS),
+                 store = 1e3 * engine_stage_ms(e, HR_STAGE_STORE); /* of the last */
     const double measured = read_alone(e, HR_HOST_SHARE_MEASURED, dst);
-    printf("latency  %s: 64 KiB, pread of the file and a copy %.1f us; headrace %.1f us, "
-           "%.1f beyond it; with a measured share for the host %.1f us, %.1f beyond it\n",
-           e->codec, p, device, device - p, measured, measured - p);
+    printf(
+        "latency  %s: 64 KiB, pread of the file and a copy %.1f us; headrace %.1f us, "
+        "%.1f beyond it (copy %.0f, kernels %.0f, store %.0f); with a measured share for "
+        "the host %.1f us, %.1f beyond it\n",
+        e->codec, p, device, device - p, copy, kernels, store, measured, measured - p);
     driver_must(d.release_pinned(pinned), "cuMemFreeHost");
     hr_memory_free(e->context, e->device, dst);
     engine_close(e);
