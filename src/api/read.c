@@ -32,10 +32,12 @@ static hr_status make_target(hr_batch *b, const hr_request *r, size_t i, hr_erro
     HR__TRY(hr__packing_steps(r, i, &b->run.arena, &t->steps, err));
     t->data = r->dst.data;
     t->user = r->user;
-    t->error = HR_ERROR_INIT;
     atomic_init(&t->status, HR_OK);
     hr_device device = r->dst.device;
-    if (device.type != 0 && device.type != HR_DEVICE_CPU) {
+    hr__ring *before = i > 0 ? b->run.targets[i - 1].ring : NULL;
+    if (before != NULL && hr__device_equal(before->device->id, device)) {
+        t->ring = before;
+    } else if (device.type != 0 && device.type != HR_DEVICE_CPU) {
         HR__TRY(hr__ring_set_get(&b->context->rings, device, &t->ring, err));
     }
     if (hr__dtype_is_vlen(&t->dtype) && b->run.heap == NULL) {
@@ -108,7 +110,7 @@ hr_status hr_read_submit(hr_context *context, const hr_request *requests, size_t
     b->run.strict = o.strict != 0;
     b->run.skip_checksums = o.skip_checksums != 0;
     b->run.on_error = o.on_error;
-    hr__arena_init(&b->run.arena, &context->allocator);
+    hr__arena_init(&b->run.arena, &context->records.allocator);
     hr_status status = prepare(b, requests, n, err);
     if (status == HR_OK && o.host_share != 0 && !b->run.strict) {
         hr__host_share_mark(&b->run, o.host_share);
@@ -194,12 +196,7 @@ hr_status hr_batch_error(hr_batch *batch, size_t i, hr_error *err) {
     if (!atomic_load(&batch->run.done)) {
         return hr__fail(err, HR_ERR_TIMEOUT, "the batch is not done yet");
     }
-    const hr__target *t = &batch->run.targets[i];
-    hr_status status = (hr_status)atomic_load(&t->status);
-    if (status != HR_OK) {
-        hr__error_copy(err, &t->error);
-    }
-    return status;
+    return hr__target_error(&batch->run.targets[i], err);
 }
 
 hr_status hr_batch_get_stats(hr_batch *batch, hr_batch_stats *stats, hr_error *err) {

@@ -1,4 +1,4 @@
-/* Small records that come and go with every chunk. SPDX-License-Identifier: Apache-2.0 */
+/* Memory that comes and goes with every chunk or batch. SPDX-License-Identifier: Apache-2.0 */
 #include "core/recycler.h"
 
 #include <string.h>

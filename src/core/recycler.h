@@ -1,4 +1,4 @@
-/* Small records that come and go with every chunk. SPDX-License-Identifier: Apache-2.0
+/* Memory that comes and goes with every chunk or batch. SPDX-License-Identifier: Apache-2.0
  *
  * An allocator that keeps what is freed for the next that asks for about as many bytes,
  * so that a warm context asks its own allocator for nothing. Sizes are rounded up to
@@ -9,7 +9,7 @@
 #include "core/alloc.h"
 #include "core/lock.h"
 
-#define HR__RECYCLER_SIZES 15 /* from 64 bytes to 1 MiB */
+#define HR__RECYCLER_SIZES 19 /* from 64 bytes to 16 MiB */
 
 typedef struct hr__recycler {
     hr_allocator allocator; /* this one's; the recycler must not move */

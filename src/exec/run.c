@@ -172,7 +172,7 @@ static void fail_target(hr__run *run, hr__target *t, const hr_error *err) {
     }
     pthread_mutex_lock(&run->lock);
     if (atomic_load(&t->status) == HR_OK) {
-        t->error = *err;
+        t->error = hr__arena_copy(&run->arena, err, sizeof *err);
         atomic_store(&t->status, err->status);
         if (run->on_error == HR_ON_ERROR_STOP && !atomic_load(&run->cancelled)) {
             run->stopped_by = t;

@@ -31,13 +31,16 @@ typedef struct hr__target {
     void *user;     /* hr_request.user */
     hr__ring *ring; /* of the destination's device; NULL = host memory */
     atomic_int status;
-    hr_error error; /* of the first failure; written under the run's lock */
+    const hr_error *error; /* the first failure, in the arena; NULL: its status is all */
 } hr__target;
 
 /* Where its destination lies. */
 static inline hr_device hr__target_device(const hr__target *t) {
     return t->ring != NULL ? t->ring->device->id : (hr_device){.type = HR_DEVICE_CPU};
 }
+
+/* What became of it, once the run is done. */
+hr_status hr__target_error(const hr__target *t, hr_error *err);
 
 /* What a store or a codec may ask about (api/read_context.c): the chunks that a call is
  * about. Made on the stack of the call; everything else is worked out when asked. */
@@ -70,7 +73,7 @@ typedef struct hr__run {
     hr_context *context;
     bool strict, skip_checksums;
     hr_on_error on_error;
-    hr__arena arena; /* plan and targets */
+    hr__arena arena; /* plan and targets; by the lock, once it runs */
     hr__plan plan;
     hr__target *targets;
     size_t ntargets;

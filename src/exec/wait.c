@@ -34,6 +34,15 @@ static bool sleep_for_change(hr__run *run, int64_t timeout_ns,
     return rc != ETIMEDOUT;
 }
 
+hr_status hr__target_error(const hr__target *t, hr_error *err) {
+    const hr_status status = (hr_status)atomic_load(&t->status);
+    if (t->error != NULL) {
+        hr__error_copy(err, t->error);
+        return status;
+    }
+    return status == HR_OK ? HR_OK : hr__fail(err, status, "no memory to say more");
+}
+
 hr_status hr__run_wait(hr__run *run, int64_t timeout_ns, hr_error *err) {
     if (run->generation != hr__fork_generation()) {
         return hr__fail(err, HR_ERR_FORKED, "the batch belongs to the parent process");
@@ -58,8 +67,7 @@ hr_status hr__run_wait(hr__run *run, int64_t timeout_ns, hr_error *err) {
     if (failed == NULL) {
         return HR_OK;
     }
-    hr__error_copy(err, &failed->error);
-    return (hr_status)atomic_load(&failed->status);
+    return hr__target_error(failed, err);
 }
 
 hr_status hr__run_on_done(hr__run *run, void (*fn)(void *user), void *user,
