@@ -55,12 +55,13 @@ static const struct option long_options[] = {
 
 const char cli_general_options[] =
     "General options:\n"
-    "  --threads N     worker threads (default: one per core, 16 at least if direct)\n"
-    "  --io MODE       buffered (default), or direct: past the kernel's page cache\n"
-    "  -q, --quiet     no progress bar and no warnings\n"
-    "  --no-color      no colours, as when NO_COLOR is set\n"
-    "  -h, --help      this text\n"
-    "  -V, --version   print the version\n";
+    "  --threads N             worker threads (default: one per core; at least 16\n"
+    "                          with --io direct)\n"
+    "  --io MODE               buffered (default), or direct: past the page cache\n"
+    "  -q, --quiet             no progress bar and no warnings\n"
+    "  --no-color              no colours, as when NO_COLOR is set\n"
+    "  -h, --help              this text\n"
+    "  -V, --version           print the version\n";
 
 static int parse_number(const char *what, const char *text, uint32_t low, uint32_t high,
                         uint32_t *out) {

@@ -128,19 +128,20 @@ const cli_command cli_bench = {
     .name = "bench",
     .summary = "measure how fast an array reads",
     .usage =
-        "URL [-n N] [-s SELECTION] [--device cpu|cuda:N] [--nvcomp[=LIBRARY]]\n"
-        "     [--host-share=N|auto] [--threads N] [--json]\n\n"
+        "URL [-n N] [-s SELECTION] [--device cpu|cuda:N]\n"
+        "     [--nvcomp[=LIBRARY]] [--host-share=N|auto] [--json]\n\n"
         "Reads the array N times and gives the median time. The speed counts the\n"
         "bytes that come out, in units of 10^9. Of the last read it tells the stages:\n"
         "the time of all threads together, and while a GPU was in each, with the share\n"
         "of what there was, and the one that sets the time.\n\n"
-        "  -n, --repeats N reads to do (default 5)\n"
+        "  -n, --repeats N         reads to do (default 5)\n"
         "  -s, --select SELECTION  as for 'headrace read'\n"
-        "  --device DEVICE cpu (default), cuda, cuda:N, or simt\n"
-        "  --nvcomp[=LIBRARY]  let NVIDIA's nvCOMP decode LZ4 and Snappy on the GPU\n"
-        "  --host-share=N  let the host decode N per cent of what a GPU could, or, with\n"
-        "                  auto, as many as it helps, going by the reads before\n"
-        "  --json          print one JSON object\n\n",
+        "  --device DEVICE         cpu (default), cuda, cuda:N, or simt\n"
+        "  --nvcomp[=LIBRARY]      let NVIDIA's nvCOMP decode LZ4 and Snappy on the GPU\n"
+        "  --host-share=N          let the host decode N per cent of what a GPU could,\n"
+        "                          or, with auto, as many as it helps, going by the\n"
+        "                          reads before\n"
+        "  --json                  print one JSON object\n\n",
     .takes = CLI_TAKES_REPEATS | CLI_TAKES_SELECTION | CLI_TAKES_DEVICE | CLI_TAKES_JSON |
              CLI_TAKES_HOST_SHARE,
     .min_positional = 1,

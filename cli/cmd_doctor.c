@@ -174,7 +174,7 @@ const cli_command cli_doctor = {
         "[--json]\n\n"
         "Version, driver, GPUs, codecs, cuFile, nvCOMP, threads and the limit of locked\n"
         "memory.\n\n"
-        "  --json          print one JSON object\n\n",
+        "  --json                  print one JSON object\n\n",
     .takes = CLI_TAKES_JSON,
     .min_positional = 0,
     .max_positional = 0,

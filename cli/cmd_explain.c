@@ -94,8 +94,8 @@ static const char *count_text(uint64_t nbytes, char text[24]) {
 
 static void print_chain(const hr_planned_chain *chain) {
     char text[24];
-    printf("\n%" PRIu64 " chunks to %s, %s\n", chain->nchunks,
-           device_text(chain->device, text),
+    printf("\n%" PRIu64 " chunk%s to %s, %s\n", chain->nchunks,
+           cli_plural(chain->nchunks), device_text(chain->device, text),
            chain->is_on_device ? "decoded there" : "decoded on the host");
     if (chain->reason != NULL) {
         printf("  because ");
@@ -118,23 +118,26 @@ static void print_chain(const hr_planned_chain *chain) {
 static void print_text(const hr_plan_totals *t, const hr_explanation *explanation,
                        const hr_stage_times *times) {
     char text[24];
-    printf("chunks   %" PRIu64 " in %" PRIu64 " store keys, used %" PRIu64 " times\n",
-           t->nchunks, t->nobjects, t->nuses);
+    printf("chunks   %" PRIu64 " in %" PRIu64 " store key%s, used %" PRIu64 " time%s\n",
+           t->nchunks, t->nobjects, cli_plural(t->nobjects), t->nuses,
+           cli_plural(t->nuses));
     printf("encoded  %s", count_text(t->read_nbytes, text));
     if (t->nreads != HR_UNKNOWN) {
-        printf(", in %" PRIu64 " reads", t->nreads);
+        printf(", in %" PRIu64 " read%s", t->nreads, cli_plural(t->nreads));
     }
     printf("\ndecoded  %s\n", count_text(t->decoded_nbytes, text));
     printf("output   %s\n", count_text(t->output_nbytes, text));
     if (t->nchunks_strict > 0) {
-        printf("strict   would refuse %" PRIu64 " chunks\n", t->nchunks_strict);
+        printf("strict   would refuse %" PRIu64 " chunk%s\n", t->nchunks_strict,
+               cli_plural(t->nchunks_strict));
     }
     if (t->nwaves > 0 && t->nwaves != HR_UNKNOWN) {
-        printf("waves    at most %" PRIu64 "\n", t->nwaves);
+        printf("staging  filled %" PRIu64 " time%s at most\n", t->nwaves,
+               cli_plural(t->nwaves));
     }
     if (t->nchunks_host_share > 0) {
-        printf("host     would decode %" PRIu64 " chunks with --host-share=auto\n",
-               t->nchunks_host_share);
+        printf("host     would decode %" PRIu64 " chunk%s with --host-share=auto\n",
+               t->nchunks_host_share, cli_plural(t->nchunks_host_share));
     }
     if (times->wall_ns == HR_UNKNOWN) {
         puts("stages   not known yet: --measure reads some of it first");
@@ -210,17 +213,19 @@ const cli_command cli_explain = {
     .name = "explain",
     .summary = "say what a read would do, and where",
     .usage =
-        "URL [-s SELECTION] [--device cpu|cuda:N] [--nvcomp[=LIBRARY]]\n"
-        "     [--measure] [--json]\n\n"
+        "URL [-s SELECTION] [--device cpu|cuda:N]\n"
+        "     [--nvcomp[=LIBRARY]] [--measure] [--json]\n\n"
         "Plans the read and says how many chunks it needs, what each codec is decoded\n"
         "by, and why chunks for a GPU would be decoded on the host. Reads no chunk,\n"
         "unless told to measure.\n\n"
         "  -s, --select SELECTION  as for 'headrace read'\n"
-        "  --device DEVICE cpu (default), cuda, cuda:N, or simt; it need not be there\n"
-        "  --nvcomp[=LIBRARY]  as for 'headrace read'\n"
-        "  --measure       read the first 64 MiB three times, to say what the stages of\n"
-        "                  the whole read would take, and which one sets its time\n"
-        "  --json          print one JSON object; null is what is not known\n\n",
+        "  --device DEVICE         cpu (default), cuda, cuda:N, or simt; it need not be\n"
+        "                          there\n"
+        "  --nvcomp[=LIBRARY]      as for 'headrace read'\n"
+        "  --measure               read the first 64 MiB three times, to say what the\n"
+        "                          stages of the whole read would take, and which one\n"
+        "                          sets its time\n"
+        "  --json                  print one JSON object; null is what is not known\n\n",
     .takes = CLI_TAKES_SELECTION | CLI_TAKES_DEVICE | CLI_TAKES_JSON | CLI_TAKES_MEASURE,
     .min_positional = 1,
     .max_positional = 1,

@@ -134,9 +134,11 @@ static void print_size(const hr_node_info *info) {
         nbytes *= (double)info->shape[k];
         nchunks *= (double)info->grid_shape[k];
     }
-    char text[24] = "very much";
+    char text[24];
     if (nbytes < 0x1p63) {
         (void)cli_nbytes_text((uint64_t)nbytes, text);
+    } else {
+        (void)snprintf(text, sizeof text, "%.3g EiB", nbytes * 0x1p-60);
     }
     printf("  size        %s in memory, %.0f chunk%s\n", text, nchunks,
            nchunks == 1 ? "" : "s");
@@ -276,7 +278,7 @@ const cli_command cli_info = {
     .usage = "URL [--json]\n\n"
              "Shape, element type, chunks, codecs and attributes of an array; the\n"
              "attributes of a group and, recursively, its members.\n\n"
-             "  --json          print one JSON object\n\n",
+             "  --json                  print one JSON object\n\n",
     .takes = CLI_TAKES_JSON,
     .min_positional = 1,
     .max_positional = 1,

@@ -1,4 +1,5 @@
 /* headrace png: a quick look at a plane. SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,8 +151,10 @@ static int write_png(const char *path, const picture *p) {
                        .width = (png_uint_32)p->width,
                        .height = (png_uint_32)p->height,
                        .format = PNG_FORMAT_RGBA};
+    errno = 0;
     if (png_image_write_to_stdio(&image, out.file, 0, p->pixels, 0, NULL) == 0) {
-        rc = cli_failure("cannot write '%s': %s", path, image.message);
+        rc = errno != 0 ? cli_outfile_error(&out)
+                        : cli_failure("cannot write '%s': %s", path, image.message);
     }
     return cli_outfile_close(&out, rc);
 }

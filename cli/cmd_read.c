@@ -145,26 +145,30 @@ const cli_command cli_read = {
     .name = "read",
     .summary = "read values: show them, or write .npy or plain bytes",
     .usage =
-        "URL [-s SELECTION] [-o FILE] [--dtype TYPE] [--mask-and-scale]\n"
-        "     [--scale X] [--offset X] [--fill X] [--device cpu|cuda:N] [--strict]\n"
-        "     [--nvcomp[=LIBRARY]]\n\n"
+        "URL [-s SELECTION] [-o FILE] [--dtype TYPE]\n"
+        "     [--mask-and-scale] [--scale X] [--offset X] [--fill X]\n"
+        "     [--device cpu|cuda:N] [--nvcomp[=LIBRARY]] [--strict]\n\n"
         "Without -o: shape, type, time, and the first and last values.\n\n"
         "  -s, --select SELECTION  as in NumPy: '0:10, :, ::-1', '3, ...', '-1',\n"
-        "                  '[1,5,7], :'; lists on several axes form their product\n"
-        "  -o, --output FILE       a name that ends in .npy: a NumPy file; another\n"
-        "                  name, or - for standard output: the bytes of the values,\n"
-        "                  in C order, little-endian\n"
-        "  --dtype TYPE    convert, as NumPy's astype does: float32, '<i2', bfloat16, …\n"
+        "                          '[1,5,7], :'; lists on several axes form their\n"
+        "                          product\n"
+        "  -o, --output FILE       a name that ends in .npy: a NumPy file; another "
+        "name,\n"
+        "                          or - for standard output: the bytes of the values, "
+        "in\n"
+        "                          C order, little-endian\n"
+        "  --dtype TYPE            convert, as NumPy's astype does: float32, '<i2',\n"
+        "                          bfloat16, …\n"
         "  --mask-and-scale        unpack by the CF attributes scale_factor, "
         "add_offset,\n"
-        "                  _FillValue, missing_value and _Unsigned, as xarray does; "
-        "fill\n"
-        "                  values become NaN\n"
-        "  --scale X, --offset X, --fill X  the same by these numbers, which go before\n"
-        "                  the attributes\n"
-        "  --device DEVICE cpu (default), cuda, cuda:N, or simt\n"
-        "  --nvcomp[=LIBRARY]  let NVIDIA's nvCOMP decode LZ4 and Snappy on the GPU\n"
-        "  --strict        a missing chunk is an error, not fill values\n\n",
+        "                          _FillValue, missing_value and _Unsigned, as xarray\n"
+        "                          does; fill values become NaN\n"
+        "  --scale X, --offset X, --fill X\n"
+        "                          the same by these numbers, which go before the\n"
+        "                          attributes\n"
+        "  --device DEVICE         cpu (default), cuda, cuda:N, or simt\n"
+        "  --nvcomp[=LIBRARY]      let NVIDIA's nvCOMP decode LZ4 and Snappy on the GPU\n"
+        "  --strict                a missing chunk is an error, not fill values\n\n",
     .takes = CLI_TAKES_SELECTION | CLI_TAKES_OUTPUT | CLI_TAKES_DEVICE |
              CLI_TAKES_STRICT | CLI_TAKES_PACKING,
     .min_positional = 1,

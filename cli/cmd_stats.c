@@ -178,8 +178,8 @@ const cli_command cli_stats = {
              "counted and included. Complex numbers are taken by their magnitude. The\n"
              "array is read in pieces, so that it need not fit in memory.\n\n"
              "  -s, --select SELECTION  as for 'headrace read'\n"
-             "  --json          print one JSON object\n"
-             "  --strict        a missing chunk is an error, not fill values\n\n",
+             "  --json                  print one JSON object\n"
+             "  --strict                a missing chunk is an error, not fill values\n\n",
     .takes = CLI_TAKES_SELECTION | CLI_TAKES_JSON | CLI_TAKES_STRICT,
     .min_positional = 1,
     .max_positional = 1,

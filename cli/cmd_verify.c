@@ -4,6 +4,7 @@
 #include "cli.h"
 #include "json.h"
 #include "report.h"
+#include "text.h"
 #include "verify.h"
 
 enum { MISSING_SHOWN = 20 };
@@ -28,7 +29,7 @@ static void print_bad(const hr_error *err) {
 static void print_verdict(const char *path, const cli_verdict *verdict) {
     cli_put_text(stdout, path);
     printf(": %" PRIu64 " chunk%s, %" PRIu64 " bad, %" PRIu64 " missing\n",
-           verdict->nchunks, verdict->nchunks == 1 ? "" : "s", verdict->nbad,
+           verdict->nchunks, cli_plural(verdict->nchunks), verdict->nbad,
            verdict->nmissing);
     for (uint64_t i = 0; i < verdict->nbad_kept; i++) {
         print_bad(&verdict->bad[i]);
@@ -128,9 +129,10 @@ static void print_totals(const totals *t, bool ok, bool is_group) {
         json_object_object_add(object, "arrays", t->arrays);
         cli_json_print(object);
     } else if (is_group) {
-        printf("%" PRIu64 " arrays, %" PRIu64 " chunks, %" PRIu64 " bad, %" PRIu64
+        printf("%" PRIu64 " array%s, %" PRIu64 " chunk%s, %" PRIu64 " bad, %" PRIu64
                " missing\n",
-               t->narrays, t->nchunks, t->nbad, t->nmissing);
+               t->narrays, cli_plural(t->narrays), t->nchunks, cli_plural(t->nchunks),
+               t->nbad, t->nmissing);
     }
 }
 
@@ -168,8 +170,8 @@ const cli_command cli_verify = {
              "Decodes all chunks of an array, or of all arrays of a group, and lists\n"
              "those that are bad and the keys that are missing. Missing chunks are in\n"
              "order, since they stand for the fill value.\n\n"
-             "  --strict        exit with 1 also when chunks are missing\n"
-             "  --json          print one JSON object\n\n",
+             "  --strict                exit with 1 also when chunks are missing\n"
+             "  --json                  print one JSON object\n\n",
     .takes = CLI_TAKES_STRICT | CLI_TAKES_JSON,
     .min_positional = 1,
     .max_positional = 1,

@@ -39,6 +39,10 @@ const char *cli_shape_text(int32_t ndim, const int64_t *shape,
     return text;
 }
 
+const char *cli_plural(uint64_t n) {
+    return n == 1 ? "" : "s";
+}
+
 const char *cli_nbytes_text(uint64_t nbytes, char text[24]) {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     double value = (double)nbytes;

@@ -20,6 +20,9 @@ enum { CLI_SHAPE_TEXT = HR_MAX_NDIM * 22 + 4 };
 /* "(3,)", "(2, 4)", "()", as Python writes a tuple. Returns `text`. */
 const char *cli_shape_text(int32_t ndim, const int64_t *shape, char text[CLI_SHAPE_TEXT]);
 
+/* The end of the noun for so many: "1 chunk", "2 chunks". */
+const char *cli_plural(uint64_t n);
+
 /* "1.5 GiB". Returns `text`. */
 const char *cli_nbytes_text(uint64_t nbytes, char text[24]);
 

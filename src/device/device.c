@@ -18,6 +18,10 @@ const hr__device_ops *hr__device_find(int32_t type) {
 
 hr_status hr__device_require(int32_t type, const hr__device_ops **out, hr_error *err) {
     const hr__device_ops *ops = hr__device_find(type);
+    if (ops == NULL && type == HR_DEVICE_SIMT) {
+        return hr__fail(err, HR_ERR_UNSUPPORTED,
+                        "this build is without simt, the kernels on the CPU for tests");
+    }
     if (ops == NULL) {
         return hr__fail(err, HR_ERR_UNSUPPORTED, "this build has no device of type %d",
                         type);

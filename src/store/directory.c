@@ -94,7 +94,7 @@ static hr_status check_file(int fd, struct stat *st, hr_error *err) {
         return fail_io(err, EISDIR, "cannot open the file");
     }
     if (!S_ISREG(st->st_mode)) {
-        return hr__fail(err, HR_ERR_IO, "is not a regular file (mode %#o)",
+        return hr__fail(err, HR_ERR_IO, "not a regular file (mode %#o)",
                         (unsigned)st->st_mode);
     }
     return HR_OK;

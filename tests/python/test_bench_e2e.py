@@ -40,7 +40,7 @@ def test_readers_are_compared_with_the_field_and_each_other(run, tmp_path):
         row = next(line for line in text.splitlines() if line.startswith(f"| era-raw-1m, {case} "))
         headrace, other, ratio = row.strip("|").split("|")[1:]
         assert float(headrace) > 0 and float(other) > 0 and "×" in ratio
-    assert "era-raw-1m, whole: stages of" in text and "bound by" in text
+    assert "era-raw-1m, whole: stages   of" in text and "bound by" in text
     assert "left out: kvikio" in text
     chunk = tmp_path / "arrays" / "4" / "era-raw-1m.zarr" / "c" / "0" / "1" / "0"
     chunk.write_bytes(bytes(len(chunk.read_bytes())))

@@ -243,6 +243,7 @@ def test_help_and_version(cli):
         text = succeed(cli("help", name)).decode()
         assert text == succeed(cli(name, "--help")).decode()
         assert f".B {name}\n" in manual
+        assert max(map(len, text.splitlines())) <= 80
         for option in re.findall(r"--[a-z-]+", text):
             assert option.replace("-", r"\-") in manual, option
 

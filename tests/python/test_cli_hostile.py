@@ -55,7 +55,8 @@ def test_what_is_no_plain_file_stays(cli, folder, command):
     full = folder / "full"
     full.symlink_to("/dev/full")
     place = ["-o", full] if command == "read" else [full]
-    assert cli(command, path, *place, "-s", ":4").returncode == 1
+    result = cli(command, path, *place, "-s", ":4")
+    assert result.returncode == 1 and b"No space left" in result.stderr
     assert pipe.is_fifo() and full.is_symlink()
     for where in (folder, folder / "absent" / "x", ""):
         place = ["-o", where] if command == "read" else [where]

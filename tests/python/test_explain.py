@@ -70,6 +70,7 @@ def test_explained_before_it_is_read(hr, a):
     (chain,) = plan.chains
     assert chain.device == "cpu" and chain.nchunks == 9 and chain.reason is None
     assert [codec.name for codec in chain.codecs] == ["bytes", "zstd"]
+    assert repr(hr.explain([(a, 0)])).startswith("1 request for 3 chunks in 3 store keys, used 3 times\n")
     assert chain.codecs[1].implementation in str(plan) and "unknown before reading" in repr(plan)
     future = hr.read_batch([(a, np.s_[0:3]), (a, np.s_[2, 0]), a])
     future.result()

@@ -181,3 +181,8 @@ def test_what_cannot_be_concatenated_is_refused(a):
             a.read([np.s_[:2]], out, axis=0)
     with pytest.raises(TypeError, match="dtype="):
         a.read([np.s_[:2]], np.zeros((2, 6, 5), "f4"), axis=0)
+
+
+def test_one_array_is_no_list_of_items(a):
+    with pytest.raises(hr.ArgumentError, match="a list of items"):
+        hr.read_batch(a)

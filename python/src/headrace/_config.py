@@ -164,7 +164,7 @@ def _checked(changes: dict[str, Any]) -> dict[str, Any]:
         if known[name] == "int" or name == "host_share":
             value = _plain(value)
         if known[name] == "int" and (type(value) is not int or not 0 <= value < 1 << 63):
-            raise ArgumentError(f"{name} is a number from 0 on, not {value!r}")
+            raise ArgumentError(f"{name} is a number from 0 to 2**63 - 1, not {value!r}")
         checked[name] = value
     for name, names in (("io", IO_MODES), ("on_error", ON_ERROR)):
         if name in checked and not _is_one_of(names, checked[name]):

@@ -22,6 +22,10 @@ def _count(n: int | None, unit: str = "") -> str:
     return "unknown before reading" if n is None else f"{n:,}{unit}"
 
 
+def _many(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 @dataclasses.dataclass(frozen=True)
 class PlannedCodec:
     """One codec, what decodes it, and the device where that runs."""
@@ -53,7 +57,7 @@ class PlannedChain:
 
     def __str__(self) -> str:
         where = "there" if self.is_on_device else "on the host"
-        lines = [f"{self.nchunks:,} chunks to {self.device}, decoded {where}"]
+        lines = [f"{_many(self.nchunks, 'chunk')} to {self.device}, decoded {where}"]
         if self.reason is not None:
             lines.append(f"  because {self.reason}")
         if self.scratch != _SCRATCH[0]:
@@ -91,17 +95,17 @@ class Explanation:
     """What the stages would take, going by finished reads of such chunks."""
 
     def __repr__(self) -> str:
-        reads = "" if self.nreads is None else f" in {self.nreads:,} reads"
+        reads = "" if self.nreads is None else f" in {_many(self.nreads, 'read')}"
         lines = [
-            f"{self.nrequests:,} requests for {self.nchunks:,} chunks in {self.nobjects:,} store "
-            f"keys, used {self.nuses:,} times",
+            f"{_many(self.nrequests, 'request')} for {_many(self.nchunks, 'chunk')} in "
+            f"{_many(self.nobjects, 'store key')}, used {_many(self.nuses, 'time')}",
             f"encoded  {_count(self.read_nbytes, ' bytes')}{reads}",
             f"decoded  {_count(self.decoded_nbytes, ' bytes')}",
             f"output   {_count(self.output_nbytes, ' bytes')}"]
         if self.nchunks_strict:
-            lines.append(f"strict   would refuse {self.nchunks_strict:,} chunks")
+            lines.append(f"strict   would refuse {_many(self.nchunks_strict, 'chunk')}")
         if self.nwaves:
-            lines.append(f"waves    at most {self.nwaves:,}")
+            lines.append(f"staging  filled {_many(self.nwaves, 'time')} at most")
         return "\n".join([*lines, repr(self.stages), *map(str, self.chains)])
 
 

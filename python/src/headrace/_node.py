@@ -265,7 +265,9 @@ class Group(_Node, Mapping[str, Any]):
         return {path: self[path] for path, is_array in self._node.list(False) if not is_array}
 
     def __repr__(self) -> str:
-        return f"Group({self.url!r}, {len(self)} members, device={self.device!r})"
+        n = len(self)
+        return (f"Group({self.url!r}, {n} member{'' if n == 1 else 's'}, "
+                f"device={self.device!r})")
 
 
 def _wrap(node: _ext.Node, context: _ext.Context, device: tuple[int, int],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import operator
+import reprlib
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence, cast
 
 import numpy as np
@@ -320,9 +321,11 @@ def wants_of(items: Iterable[Any], dtype: Any,
     def pair(item: Any) -> Any:
         pair = item if isinstance(item, (tuple, list)) else (item, ...)
         if len(pair) != 2 or not isinstance(pair[0], Array):
-            raise ArgumentError(f"an item is an array, or (array, selection), not {item!r}")
+            raise ArgumentError(f"an item is an array, or (array, selection), not {reprlib.repr(item)}")
         return pair
 
+    if isinstance(items, Array):  # else its rows are read, to be refused
+        raise ArgumentError("read_batch takes a list of items; one array reads by its own read()")
     chosen: list[Want] = []
     for array, run in itertools.groupby(map(pair, items), operator.itemgetter(0)):
         chosen += wants(array, [key for _, key in run], dtype, mask_and_scale)

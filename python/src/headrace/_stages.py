@@ -36,9 +36,9 @@ class Stages:
 
     def __repr__(self) -> str:
         if self.wall is None:
-            return "stages not known yet"
+            return "stages   not known yet"
         bound = "" if self.bound is None else f"; bound by {self.bound}"
-        lines = [f"stages of {1e3 * self.wall:.3f} ms, {self.nthreads} threads{bound}"]
+        lines = [f"stages   of {1e3 * self.wall:.3f} ms, {self.nthreads} threads{bound}"]
         for s in self.stages:
             if s.seconds:
                 lines.append(f"  {s.name:8} {1e3 * s.seconds:10.3f} ms {100 * s.share:6.1f} %")

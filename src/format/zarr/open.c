@@ -60,11 +60,13 @@ static hr_status fail_not_consolidated(const opening *o, hr_error *err) {
 }
 
 static hr_status fail_not_found(const char *path, int32_t format, hr_error *err) {
+    const char *version = format == 2 ? " v2" : format == 3 ? " v3" : "";
+    if (path[0] == '\0') {
+        return hr__fail(err, HR_ERR_NOT_FOUND, "no Zarr%s array or group is here",
+                        version);
+    }
     return hr__fail(err, HR_ERR_NOT_FOUND, "no Zarr%s array or group at \"%.200s\"",
-                    format == 2   ? " v2"
-                    : format == 3 ? " v3"
-                                  : "",
-                    path);
+                    version, path);
 }
 
 /* --- from the store --- */
