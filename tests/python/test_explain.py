@@ -72,6 +72,9 @@ def test_explained_before_it_is_read(hr, a):
     assert [codec.name for codec in chain.codecs] == ["bytes", "zstd"]
     assert repr(hr.explain([(a, 0)])).startswith("1 request for 3 chunks in 3 store keys, used 3 times\n")
     assert chain.codecs[1].implementation in str(plan) and "unknown before reading" in repr(plan)
+    assert "3 requests for 9 chunks in 9 store keys, used 13 times" in repr(plan)
+    one = repr(hr.explain([(a, np.s_[0, 0])]))
+    assert "1 request for 1 chunk in 1 store key, used 1 time\n" in one and "1 read\n" in one
     future = hr.read_batch([(a, np.s_[0:3]), (a, np.s_[2, 0]), a])
     future.result()
     assert future.stats()["nchunks"] == plan.nchunks and future.stats()["nreads"] == plan.nreads

@@ -6,7 +6,6 @@ import atexit
 import contextlib
 import contextvars
 import dataclasses
-import functools
 import operator
 import os
 import sys
@@ -186,19 +185,27 @@ _contexts: dict[tuple[Any, ...], _ext.Context] = {}
 _contexts_lock = threading.Lock()
 _additions: list[Callable[[_ext.Context], None]] = []
 os.register_at_fork(after_in_child=_contexts_lock._at_fork_reinit)  # type: ignore[attr-defined]
+os.register_at_fork(after_in_child=_ext.calls_forked)
+after_calls: list[Callable[[], None]] = []
+"""Called when the interpreter ends and no thread of the library's is in Python any more."""
 
 
-@functools.cache
-def ends_calls_in_time() -> None:
-    """No thread of the library's may be in Python when the interpreter ends. Registered late,
-    so that it is before what those who are called registered themselves."""
-    atexit.register(_ext.end_calls)
-    os.register_at_fork(after_in_child=_ext.calls_forked)
+def _end_calls() -> None:
+    _ext.end_calls()
+    for function in after_calls:
+        function()
+
+
+def end_calls_in_time() -> None:
+    """No thread of the library's may be in Python when the interpreter ends. Registered anew
+    each time, so that it is before what those who are called registered themselves."""
+    atexit.unregister(_end_calls)
+    atexit.register(_end_calls)
 
 
 def _new_context(budgets: tuple[int, ...], pool: str | None) -> _ext.Context:
     if pool is not None:
-        ends_calls_in_time()
+        end_calls_in_time()
     made = _ext.context(None if pool is None else _pools.Pool(pool), *budgets)
     for add in _additions:
         add(made)
@@ -207,7 +214,7 @@ def _new_context(budgets: tuple[int, ...], pool: str | None) -> _ext.Context:
 
 def add_to_contexts(add: Callable[[_ext.Context], None]) -> None:
     """Let it add something to each context: those that there are, and those that come."""
-    ends_calls_in_time()
+    end_calls_in_time()
     context()  # one at least says whether it can be added
     with _contexts_lock:
         for each in _contexts.values():

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import collections
 import concurrent.futures
 import contextlib
-import functools
 import operator
 import os
 import queue
@@ -16,7 +14,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, TypeVar
 
-from . import _ext
+from . import _config, _ext
 from ._errors import ArgumentError, CancelledError
 
 _T = TypeVar("_T")
@@ -189,15 +187,14 @@ def directory_of(store: Any) -> str | None:
     return os.fspath(store.root) if isinstance(store, LocalStore) else None
 
 
-def _end() -> None:
-    """No thread is in a store any more, and what was cancelled has ended."""
+def _settle() -> None:
+    """What was cancelled has ended."""
 
     async def settle() -> None:
         cancelled = {task for task in asyncio.all_tasks() if task.cancelling()}
         if cancelled:
             await asyncio.wait(cancelled, timeout=1)
 
-    _ext.end_calls()
     for loop in [loop for loop in _loops if loop.is_running()]:
         with contextlib.suppress(TimeoutError):  # it may be stuck itself
             asyncio.run_coroutine_threadsafe(settle(), loop).result(2)
@@ -207,19 +204,15 @@ def _forget_threads() -> None:
     """They are the parent's."""
     _idle.clear()
     _loops.clear()
-    _ext.calls_forked()
 
 
-@functools.cache
-def _end_in_time() -> None:
-    """Registered late, so that it is before what stores themselves registered."""
-    atexit.register(_end)
-    os.register_at_fork(after_in_child=_forget_threads)
+_config.after_calls.append(_settle)
+os.register_at_fork(after_in_child=_forget_threads)
 
 
 def handle(context: _ext.Context, store: Any, adapter: Any, can_list: bool) -> _ext.Store:
     """The store for the library; what is set in it goes before what the adapter has."""
-    _end_in_time()
+    _config.end_calls_in_time()
     return _ext.python_store(context, adapter, f"python:{type(store).__name__}", can_list)
 
 
