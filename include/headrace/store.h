@@ -51,6 +51,12 @@ typedef struct hr_custom_value {
     uint64_t version; /* another number when the bytes may be others, so that what was
                          read before (indexes of shards, chunks that the context keeps) is
                          used again; 0: not known */
+    /* Memory of a device in which all of the bytes lie, too, until the batch is done;
+     * they are there once `stream` of hr_read_submit comes to it. That device's kernels
+     * decode them there, and nothing of them is copied up; `read` is asked all the same,
+     * since the host walks headers. NULL: there is none. */
+    const void *device_bytes;
+    hr_device device; /* of device_bytes */
 } hr_custom_value;
 
 #define HR_CUSTOM_STORE_VERSION 1

@@ -108,10 +108,9 @@ static hr_status push_leaves(hr__slab *slab, const hr__leaves *leaves, hr__devpt
 /* What leaves make, in `place` or, where that is 0, in scratch; stored bytes stay where
  * they are unless a place is given or they are shuffled, which is read best from aligned
  * memory. */
-static hr_status decode_leaves(hr__slab *slab, const hr__leaves *leaves, uint64_t offset,
+static hr_status decode_leaves(hr__slab *slab, const hr__leaves *leaves, hr__devptr src,
                                uint32_t status_index, hr__decoded *decoded,
                                hr_error *err) {
-    hr__devptr src = slab->slot->payload.device + offset;
     if (leaves->stored && leaves->mode == HR__SHUFFLE_NONE) {
         decoded->chunk = src + leaves->stored_at;
         return HR_OK;
@@ -227,7 +226,7 @@ static bool is_in_place(const hr__stage *stage, const hr_dtype *laid) {
 /* Leaves, then the stage. It needs its items aligned. */
 static hr_status add_staged(hr__slab *slab, const hr__chunk *chunk,
                             const hr__kernel_chain *kernels, const hr__leaves *leaves,
-                            uint64_t offset, hr__decoded *decoded, hr_error *err) {
+                            hr__devptr src, hr__decoded *decoded, hr_error *err) {
     const hr__stage *stage = &kernels->stage;
     hr__devptr place = stage->has_planes ? 0 : final_place(slab, chunk, kernels);
     bool is_final = place != 0 && place % HR__SLAB_ALIGNMENT == 0;
@@ -240,7 +239,7 @@ static hr_status add_staged(hr__slab *slab, const hr__chunk *chunk,
         decoded->chunk = place;
     }
     HR__TRY(hr__slab_push_chunk(slab, chunk, &status_index, err));
-    HR__TRY(decode_leaves(slab, leaves, offset, status_index, decoded, err));
+    HR__TRY(decode_leaves(slab, leaves, src, status_index, decoded, err));
     HR__TRY(stage->kind == HR__STAGE_SUM ? push_sum(slab, stage, place, decoded, err)
             : stage->kind == HR__STAGE_UNPACK
                 ? push_unpack(slab, stage, place, status_index, decoded, err)
@@ -264,7 +263,7 @@ static hr_status add_staged(hr__slab *slab, const hr__chunk *chunk,
 
 hr_status hr__slab_add_leaves(hr__slab *slab, const hr__chunk *chunk,
                               const hr__kernel_chain *kernels, const hr__leaves *leaves,
-                              uint64_t offset, hr_error *err) {
+                              hr__devptr src, hr_error *err) {
     hr__decoded decoded = {.nbytes = kernels->laid_nbytes,
                            .mode = leaves->mode,
                            .typesize = leaves->typesize,
@@ -272,7 +271,7 @@ hr_status hr__slab_add_leaves(hr__slab *slab, const hr__chunk *chunk,
                            .from = &kernels->laid,
                            .steps = &kernels->steps};
     if (kernels->stage.kind != HR__STAGE_NONE) {
-        return add_staged(slab, chunk, kernels, leaves, offset, &decoded, err);
+        return add_staged(slab, chunk, kernels, leaves, src, &decoded, err);
     }
     bool is_final = !leaves->stored && leaves->mode == HR__SHUFFLE_NONE;
     uint32_t status_index = 0;
@@ -281,7 +280,7 @@ hr_status hr__slab_add_leaves(hr__slab *slab, const hr__chunk *chunk,
     if (!leaves->stored) {
         HR__TRY(hr__slab_push_chunk(slab, chunk, &status_index, err));
     }
-    HR__TRY(decode_leaves(slab, leaves, offset, status_index, &decoded, err));
+    HR__TRY(decode_leaves(slab, leaves, src, status_index, &decoded, err));
     return is_final ? HR_OK : add_stores(slab, chunk, &decoded, false, err);
 }
 

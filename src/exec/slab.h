@@ -21,6 +21,7 @@ typedef struct hr__slab {
     hr__ring *ring;
     hr__ring_slot *slot;
     uint64_t used;      /* bytes of the payload that are copied up */
+    uint64_t elsewhere; /* encoded bytes of chunks that are on the device already */
     uint64_t scratch;   /* bytes of the device side behind the payload, spoken for */
     uint64_t status_at; /* of the chunks' status words in the tables, once flushed */
     bool is_shuffled;   /* some of its chunks, once decoded */
@@ -53,10 +54,11 @@ static inline uint64_t hr__slab_room(uint64_t nbytes) {
 uint64_t hr__slab_lists_room(const struct hr__run *run, const hr__ring *ring,
                              const hr__chunk *chunk);
 
-/* Add a chunk whose encoded bytes begin at `offset` of the payload, as these leaves. */
+/* Add a chunk whose encoded bytes will be, or are, at `src` of the device, as these
+ * leaves. */
 hr_status hr__slab_add_leaves(hr__slab *slab, const hr__chunk *chunk,
                               const hr__kernel_chain *kernels, const hr__leaves *leaves,
-                              uint64_t offset, hr_error *err);
+                              hr__devptr src, hr_error *err);
 /* Scratch that it may take, but for what the leaves say they need. */
 uint64_t hr__slab_scratch_need(const hr__kernel_chain *kernels);
 /* Is there scratch for these leaves? What is asked for at open is only a guess of theirs.

@@ -82,7 +82,7 @@ hr_status hr__slab_open(hr__run *run, hr__ring *ring, hr__need need, hr__slab **
 void hr__slab_close(hr__slab *slab) {
     hr__run *run = slab->run;
     hr__need usual = slab->ring->usual;
-    bool is_full = slab->used >= run->slab_nbytes ||
+    bool is_full = slab->used + slab->elsewhere >= run->slab_nbytes ||
                    slab->scratch >= usual.scratch - usual.scratch / 4 ||
                    hr__slab_tables_nbytes(slab) >= usual.payload / HR__TABLES_SHARE / 2;
     if (is_full || hr__ring_is_starved(slab->ring)) {

@@ -109,12 +109,13 @@ hr_status hr__run_to_devices(hr__run *run, const hr__chunk *chunk, const uint8_t
 /* What chunks and their leaves as a rule take of scratch: so many times the chunks. */
 #define LEAVES_SHARE 2
 
-/* Payload for the range and the lists of its chunks, scratch for what they decode to. */
+/* Payload for so many bytes and the lists of the range's chunks, scratch for what they
+ * decode to. */
 static hr_status range_need(const hr__run *run, const hr__kernel_chain *kernels,
-                            const hr__range *range, hr__ring *ring, hr__need *need,
-                            hr_error *err) {
+                            const hr__range *range, uint64_t nbytes, hr__ring *ring,
+                            hr__need *need, hr_error *err) {
     uint64_t scratch = 0;
-    uint64_t payload = hr__slab_room(range->nbytes);
+    uint64_t payload = hr__slab_room(nbytes);
     bool fits = true;
     for (const hr__chunk *c = range->chunks; c != NULL && fits; c = c->next) {
         fits = hr__add_u64(scratch, hr__slab_scratch_need(kernels), &scratch) &&
@@ -180,10 +181,17 @@ static hr_status describe(const hr__run *run, hr__worker *w, const hr__chunk *ch
     return status;
 }
 
+/* Encoded bytes: here, for the host to look at, and where kernels will find them. */
+typedef struct encoded {
+    const uint8_t *bytes;
+    hr__devptr device;
+    bool is_there; /* already: they are not in the payload */
+} encoded;
+
 static hr_status add_described(hr__run *run, hr__slab *slab, const hr__chunk *chunk,
-                               const route *way, const hr__leaves *leaves,
-                               uint64_t offset, hr_error *err) {
-    HR__TRY(hr__slab_add_leaves(slab, chunk, way->kernels, leaves, offset, err));
+                               const route *way, const hr__leaves *leaves, hr__devptr src,
+                               hr_error *err) {
+    HR__TRY(hr__slab_add_leaves(slab, chunk, way->kernels, leaves, src, err));
     atomic_fetch_add(&run->decoded_nbytes,
                      way->chain->decoded.nbytes - leaves->left_out_nbytes);
     atomic_fetch_add(&run->ndecoded_device, 1);
@@ -195,24 +203,23 @@ static hr_status add_described(hr__run *run, hr__slab *slab, const hr__chunk *ch
 
 /* HR_ERR_UNSUPPORTED: not here; chunk->needs_room says whether in another slab. */
 static hr_status add_encoded(hr__run *run, hr__worker *w, hr__slab *slab,
-                             hr__chunk *chunk, const route *way, uint64_t offset,
+                             hr__chunk *chunk, const route *way, encoded at,
                              hr_error *err) {
     hr__leaves leaves;
-    HR__TRY(
-        describe(run, w, chunk, way, slab->slot->payload.pinned + offset, &leaves, err));
+    HR__TRY(describe(run, w, chunk, way, at.bytes, &leaves, err));
     chunk->needs_room = !hr__slab_fits(slab, way->kernels, &leaves);
     return chunk->needs_room
                ? hr__fail(err, HR_ERR_UNSUPPORTED, "no scratch left in the slab")
-               : add_described(run, slab, chunk, way, &leaves, offset, err);
+               : add_described(run, slab, chunk, way, &leaves, at.device, err);
 }
 
 /* A chunk in a slab that has all the scratch that it asks for. */
 static hr_status add_with_room(hr__run *run, hr__worker *w, const hr__chunk *chunk,
-                               const route *way, const uint8_t *src, hr__ring *ring,
+                               const route *way, encoded at, hr__ring *ring,
                                hr_error *err) {
     hr__leaves leaves;
-    HR__TRY(describe(run, w, chunk, way, src, &leaves, err));
-    const hr__need need = {.payload = hr__slab_room(chunk->nbytes) +
+    HR__TRY(describe(run, w, chunk, way, at.bytes, &leaves, err));
+    const hr__need need = {.payload = hr__slab_room(at.is_there ? 0 : chunk->nbytes) +
                                       hr__slab_lists_room(run, ring, chunk),
                            .scratch = hr__slab_whole_need(way->kernels, &leaves)};
     if (!hr__ring_allows(ring, need)) {
@@ -222,10 +229,13 @@ static hr_status add_with_room(hr__run *run, hr__worker *w, const hr__chunk *chu
                         need.scratch, ring->device_budget);
     }
     hr__slab *slab = NULL;
-    uint64_t offset;
     HR__TRY(hr__slab_open(run, ring, need, &slab, err));
-    memcpy(hr__slab_reserve(slab, chunk->nbytes, &offset), src, chunk->nbytes);
-    hr_status status = add_described(run, slab, chunk, way, &leaves, offset, err);
+    if (!at.is_there) {
+        uint64_t offset;
+        memcpy(hr__slab_reserve(slab, chunk->nbytes, &offset), at.bytes, chunk->nbytes);
+        at.device = slab->slot->payload.device + offset;
+    }
+    hr_status status = add_described(run, slab, chunk, way, &leaves, at.device, err);
     hr__slab_close(slab);
     return status;
 }
@@ -243,55 +253,88 @@ static hr_status refuse(const hr__run *run, hr_error *err) {
 }
 
 static hr_status deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
-                         const hr__kernel_chain *kernels, const uint8_t *src,
-                         hr__ring *ring, hr_error *err) {
+                         const hr__kernel_chain *kernels, encoded at, hr__ring *ring,
+                         hr_error *err) {
     route way;
     hr_status status = find_route(chunk, kernels, &way, err);
     if (status != HR_OK && status != HR_ERR_UNSUPPORTED) {
         return status;
     }
     if (chunk->needs_room) {
-        status = add_with_room(run, w, chunk, &way, src, ring, err);
+        status = add_with_room(run, w, chunk, &way, at, ring, err);
         status = status == HR_ERR_UNSUPPORTED ? refuse(run, err) : status;
         if (status != HR_ERR_UNSUPPORTED) {
             return status;
         }
     }
-    return hr__run_deliver(run, w, chunk, way.chain, src, err);
+    return hr__run_deliver(run, w, chunk, way.chain, at.bytes, err);
+}
+
+static encoded chunk_of(const hr__chunk *chunk, const hr__range *range, encoded at) {
+    const uint64_t offset = chunk->offset - range->offset;
+    at.bytes += offset;
+    at.device += offset;
+    return at;
 }
 
 /* Chunks for the host or another slab, once theirs is closed: no slab may be held while
  * another is opened. */
 static void deliver_left(hr__run *run, hr__worker *w, const hr__kernel_chain *kernels,
-                         const hr__range *range, hr__ring *ring) {
+                         const hr__range *range, encoded at, hr__ring *ring) {
+    at.bytes = w->read.data;
     for (const hr__chunk *c = range->chunks; c != NULL; c = c->next) {
         hr_error err = HR_ERROR_INIT;
-        const uint8_t *src = w->read.data + (c->offset - range->offset);
-        if (c->is_left && deliver(run, w, c, kernels, src, ring, &err) != HR_OK) {
+        if (c->is_left &&
+            deliver(run, w, c, kernels, chunk_of(c, range, at), ring, &err) != HR_OK) {
             hr__run_report(run, c, &err);
         }
     }
 }
 
+/* Where a range will be read to. */
+static uint8_t *read_buffer(hr__worker *w, uint64_t nbytes, hr_error *err) {
+    uint8_t *buffer = hr__scratch_reserve(w->allocator, &w->read, nbytes);
+    if (buffer == NULL) {
+        (void)hr__fail_memory(err, nbytes);
+    }
+    return buffer;
+}
+
 /* Keep the bytes of a range that are in a slab now. */
 static hr_status save_range(hr__worker *w, const uint8_t *bytes, uint64_t nbytes,
                             hr_error *err) {
-    uint8_t *saved = hr__scratch_reserve(w->allocator, &w->read, nbytes);
+    uint8_t *saved = read_buffer(w, nbytes, err);
     if (saved == NULL) {
-        return hr__fail_memory(err, nbytes);
+        return HR_ERR_MEMORY;
     }
     memcpy(saved, bytes, nbytes);
     return HR_OK;
 }
 
-static hr_status read_into_slab(hr__run *run, hr__object *object,
-                                const hr__kernel_chain *kernels, const hr__range *range,
-                                hr__ring *ring, hr__slab **slab, uint64_t *offset,
-                                hr_error *err) {
+/* Read a range for a new slab: into it, or, where the device has the bytes already, into
+ * the worker's memory. */
+static hr_status read_range(hr__run *run, hr__worker *w, hr__object *object,
+                            const hr__kernel_chain *kernels, const hr__range *range,
+                            hr__ring *ring, hr__slab **slab, encoded *at, hr_error *err) {
     hr__need need;
-    HR__TRY(range_need(run, kernels, range, ring, &need, err));
+    uint64_t offset = 0;
+    uint8_t *bytes = NULL;
+    at->is_there = object->device_bytes != NULL &&
+                   hr__device_equal(object->device, ring->device->id);
+    HR__TRY(range_need(run, kernels, range, at->is_there ? 0 : range->nbytes, ring, &need,
+                       err));
+    if (at->is_there && (bytes = read_buffer(w, range->nbytes, err)) == NULL) {
+        return HR_ERR_MEMORY;
+    }
     HR__TRY(hr__slab_open(run, ring, need, slab, err));
-    uint8_t *bytes = hr__slab_reserve(*slab, range->nbytes, offset);
+    if (at->is_there) {
+        at->device = (hr__devptr)(uintptr_t)object->device_bytes + range->offset;
+        (*slab)->elsewhere += range->nbytes;
+    } else {
+        bytes = hr__slab_reserve(*slab, range->nbytes, &offset);
+        at->device = (*slab)->slot->payload.device + offset;
+    }
+    at->bytes = bytes;
     hr_status status = hr__kept_read(run, object, range, bytes, err);
     if (status != HR_OK) {
         hr__slab_close(*slab);
@@ -299,18 +342,17 @@ static hr_status read_into_slab(hr__run *run, hr__object *object,
     return status;
 }
 
-/* Each chunk of a range whose bytes are in the slab, but for what the host shall decode.
- * Returns whether some are left; their bytes are in w->read then. */
-static bool add_range(hr__run *run, hr__worker *w, hr__slab *slab, uint64_t offset,
+/* Each chunk of a range, but for what the host shall decode. Returns whether some are
+ * left; their bytes are in w->read then. */
+static bool add_range(hr__run *run, hr__worker *w, hr__slab *slab, encoded at,
                       const hr__kernel_chain *kernels, const hr__range *range) {
     bool any_left = false;
     for (hr__chunk *c = range->chunks; c != NULL; c = c->next) {
         hr_error err = HR_ERROR_INIT;
         route way;
-        uint64_t at = offset + (c->offset - range->offset);
         hr_status status = find_route(c, kernels, &way, &err);
         if (status == HR_OK && !c->is_for_host) {
-            status = add_encoded(run, w, slab, c, &way, at, &err);
+            status = add_encoded(run, w, slab, c, &way, chunk_of(c, range, at), &err);
         }
         if (status == HR_ERR_UNSUPPORTED && !c->needs_room) {
             status = refuse(run, &err);
@@ -318,8 +360,7 @@ static bool add_range(hr__run *run, hr__worker *w, hr__slab *slab, uint64_t offs
         status = status == HR_OK && c->is_for_host ? HR_ERR_UNSUPPORTED : status;
         c->is_left = status == HR_ERR_UNSUPPORTED;
         if (c->is_left && !any_left) {
-            const uint8_t *bytes = slab->slot->payload.pinned + offset;
-            status = save_range(w, bytes, range->nbytes, &err);
+            status = at.is_there ? HR_OK : save_range(w, at.bytes, range->nbytes, &err);
             c->is_left = any_left = status == HR_OK;
         }
         if (status != HR_OK && !c->is_left) {
@@ -334,17 +375,16 @@ void hr__run_range_to_device(hr__run *run, hr__worker *w, hr__object *object,
                              hr__ring *ring) {
     hr_error err = HR_ERROR_INIT;
     hr__slab *slab = NULL;
-    uint64_t offset = 0;
-    if (read_into_slab(run, object, kernels, range, ring, &slab, &offset, &err) !=
-        HR_OK) {
+    encoded at = {0};
+    if (read_range(run, w, object, kernels, range, ring, &slab, &at, &err) != HR_OK) {
         hr__run_fail_from(run, range->chunks, &err);
         return;
     }
     const uint64_t start = hr__clock_ns();
-    bool any_left = add_range(run, w, slab, offset, kernels, range);
+    bool any_left = add_range(run, w, slab, at, kernels, range);
     (void)hr__stages_lap(&run->stages, HR_STAGE_QUEUE, start);
     hr__slab_close(slab);
     if (any_left) {
-        deliver_left(run, w, kernels, range, ring);
+        deliver_left(run, w, kernels, range, at, ring);
     }
 }

@@ -35,10 +35,13 @@ static hr_status custom_open(hr_store *self, const char *key,
                                status == HR_ERR_NOT_FOUND ? status : HR_ERR_IO,
                                "open of the custom store");
     }
-    *o = (custom_object){
-        .base = {.ops = self->ops, .nbytes = value.nbytes, .version = value.version},
-        .store = c,
-        .handle = value.handle};
+    *o = (custom_object){.base = {.ops = self->ops,
+                                  .nbytes = value.nbytes,
+                                  .version = value.version,
+                                  .device_bytes = value.device_bytes,
+                                  .device = value.device},
+                         .store = c,
+                         .handle = value.handle};
     *out = &o->base;
     return HR_OK;
 }

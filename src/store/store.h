@@ -24,6 +24,9 @@ typedef struct hr__object {
     uint64_t piece_nbytes; /* longer reads may be done in pieces of this, so that they can
                               be stopped; 0: better not */
     _Atomic uint64_t direct_nbytes; /* of what was read, past the page cache */
+    const void
+        *device_bytes; /* all of it in memory of a device, until the batch is done */
+    hr_device device;  /* of device_bytes */
 } hr__object;
 
 typedef struct hr__list_sink {
