@@ -168,6 +168,12 @@ PyObject *ext_memory_store(PyObject *module, PyObject *args);
 PyObject *ext_directory_store(PyObject *module, PyObject *args);
 /* A handle; the reference is its own then, and gone on failure. */
 PyObject *ext_store_wrap(ext_state *state, hr_store *store);
+/* A handle for a store of these functions, with room in memory before it. Whatever
+ * happens, they are called with their user until the last, which is destroy. */
+PyObject *ext_custom_store(ext_state *state, PyObject *context,
+                           const hr_custom_store *functions);
+/* store_streams.c: module function. */
+PyObject *ext_streams_store(PyObject *module, PyObject *args);
 /* store_python.c: module functions. */
 PyObject *ext_python_store(PyObject *module, PyObject *args);
 PyObject *ext_is_given_up(PyObject *module, PyObject *args);

@@ -53,6 +53,22 @@ PyObject *ext_directory_store(PyObject *module, PyObject *args) {
     return result;
 }
 
+PyObject *ext_custom_store(ext_state *state, PyObject *context,
+                           const hr_custom_store *functions) {
+    hr_error err = HR_ERROR_INIT;
+    hr_store *below = NULL;
+    hr_store *store = NULL;
+    hr_status status = hr_store_create_custom(((ext_context *)context)->context,
+                                              functions, &below, &err);
+    if (status != HR_OK) {
+        functions->destroy(functions->user);
+        return ext_raise(state, &err);
+    }
+    status = hr_store_create_overlay(below, &store, &err);
+    hr_store_unref(below);
+    return status == HR_OK ? ext_store_wrap(state, store) : ext_raise(state, &err);
+}
+
 static PyObject *store_set(PyObject *object, PyObject *args) {
     ext_store *self = (ext_store *)object;
     const char *key;

@@ -210,20 +210,6 @@ static hr_status python_list(void *user, const char *prefix,
     return status;
 }
 
-/* A store of the adapter, with room in memory before it. */
-static hr_status create(hr_context *context, const hr_custom_store *functions,
-                        hr_store **out, hr_error *err) {
-    hr_store *below = NULL;
-    hr_status status = hr_store_create_custom(context, functions, &below, err);
-    if (status != HR_OK) {
-        ext_adapter_destroy(functions->user);
-        return status;
-    }
-    status = hr_store_create_overlay(below, out, err);
-    hr_store_unref(below);
-    return status;
-}
-
 PyObject *ext_python_store(PyObject *module, PyObject *args) {
     ext_state *state = ext_state_of(module);
     PyObject *context, *adapter;
@@ -246,9 +232,5 @@ PyObject *ext_python_store(PyObject *module, PyObject *args) {
                                        .close = python_close,
                                        .list = can_list ? python_list : NULL,
                                        .destroy = ext_adapter_destroy};
-    hr_error err = HR_ERROR_INIT;
-    hr_store *store = NULL;
-    hr_status status =
-        create(((ext_context *)context)->context, &functions, &store, &err);
-    return status == HR_OK ? ext_store_wrap(state, store) : ext_raise(state, &err);
+    return ext_custom_store(state, context, &functions);
 }

@@ -108,6 +108,38 @@ def test_what_is_wrong_is_said():
         codecs.get_codec([{"id": "zstd"}, {"id": "lz4"}]).decode(b"x", nbytes=4)
 
 
+def on_simt(data):
+    """A tensor of its bytes in the memory of simt."""
+    store = hr.MemoryStore({".zarray": (
+        f'{{"zarr_format": 2, "shape": [{len(data)}], "chunks": [{len(data)}], "dtype": "|u1", '
+        '"compressor": null, "filters": null, "fill_value": 0, "order": "C"}').encode(), "0": data})
+    return hr.open(store, "simt")[...]
+
+
+@pytest.mark.parametrize("config", [
+    {"id": "zstd", "level": 3}, {"id": "lz4"}, {"id": "gzip", "level": 5}, {"id": "bz2"},
+    {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0}],
+    ids=lambda config: config["id"])
+def test_what_lies_on_a_device_is_decoded_there(config, monkeypatch):
+    try:
+        hr.device_info("simt")
+    except hr.Error as error:
+        pytest.skip(f"no simt: {error}")
+    futures, submit = [], codecs._read.submit
+    monkeypatch.setattr(codecs._read, "submit",
+                        lambda *a, **k: futures.append(submit(*a, **k)) or futures[-1])
+    encoded = stream(config, DATA)
+    out = on_simt(bytes(DATA.nbytes))
+    assert codecs.get_codec(config).decode(on_simt(encoded), out) is out
+    assert out.to("numpy").tobytes() == BYTES
+    stats = futures[0].stats()
+    is_there = config["id"] != "bz2"  # which only the host decodes
+    assert stats["ndecoded_device"] == is_there
+    assert (stats["copied_nbytes"] < len(encoded) // 2) == is_there
+    got = codecs.get_codec(config).decode(on_simt(encoded), nbytes=DATA.nbytes)
+    assert got.tobytes() == BYTES  # to the host
+
+
 def test_on_a_gpu():
     try:
         hr.device_info("cuda:0")

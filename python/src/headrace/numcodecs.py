@@ -15,7 +15,6 @@ from __future__ import annotations
 import collections
 import itertools
 import json
-import operator
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -24,10 +23,10 @@ import numcodecs
 import numpy as np
 from numcodecs.abc import Codec as _Base
 
-from . import _config, _dtypes, _ext, _node, _read, _select
+from . import _config, _dtypes, _ext, _read, _select, _streams
 from ._config import HOST
 from ._errors import ArgumentError, DataError, ShapeError, StrictError
-from ._read import Want
+from ._streams import Streams
 from ._tensor import Tensor, as_tensor
 
 __all__ = ["COMPRESSORS", "FILTERS", "Codec", "get_codec", "register"]
@@ -57,36 +56,6 @@ def _header_nbytes(codec: str, data: memoryview) -> int | None:
     if codec == "lz4" and len(data) >= 4:
         return int(struct.unpack_from("<I", data)[0])
     return _zstd_nbytes(data) if codec == "zstd" else None
-
-
-def _from_gpus(data: list[Any]) -> None:
-    """Put the bytes of arrays on a GPU in their place, by one copy from each GPU."""
-    try:
-        import cupy
-    except ImportError:
-        return
-    lists = collections.defaultdict[int, list[int]](list)
-    for i, obj in enumerate(data):
-        if hasattr(obj, "__cuda_array_interface__"):
-            data[i] = cupy.asarray(obj)
-            lists[data[i].device.id].append(i)
-    for device, places in lists.items():
-        with cupy.cuda.Device(device):
-            flat = [data[i].ravel().view("u1") for i in places]
-            whole = memoryview(cupy.concatenate(flat).get())
-        ends = itertools.accumulate(part.size for part in flat)
-        for i, part, end in zip(places, flat, ends):
-            data[i] = whole[end - part.size:end]
-
-
-def _on_host(obj: Any) -> memoryview:
-    """Its bytes; those on a GPU are copied."""
-    if isinstance(obj, (bytes, bytearray, memoryview)):
-        return memoryview(obj).cast("B")
-    tensor = as_tensor(obj, 0)[0]
-    if tensor.device_id != HOST:
-        tensor = tensor._copy()
-    return memoryview(np.ascontiguousarray(tensor).reshape(-1).view("u1").data)
 
 
 def _flat(obj: Any, dtype: str) -> Tensor:
@@ -144,14 +113,14 @@ class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
 
     def encode(self, buf: Any) -> Any:
         """numcodecs' encoder, on the host."""
-        data: Any = np.asarray(buf if isinstance(buf, np.ndarray) else _on_host(buf))
+        data: Any = np.asarray(buf if isinstance(buf, np.ndarray) else _streams.on_host(buf))
         for config in self._chain:
             data = numcodecs.get_codec(dict(config)).encode(data)
         return data
 
     def decode(self, buf: Any, out: Any = None, *, nbytes: int | None = None) -> Any:
-        """Decode a stream in host or GPU memory (whose bytes are copied to the host, which looks
-        at the headers).
+        """Decode a stream in host or GPU memory: kernels decode it where it is, but its bytes are
+        copied to the host, too, which looks at the headers.
 
         out: memory of any framework that is filled, and is the result. nbytes: decoded
         bytes; without out and nbytes the header is asked, and numcodecs decodes on the host
@@ -160,31 +129,29 @@ class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
         """
         if out is not None:
             target = _flat(out, self._dtype)
-            self._submit([_on_host(buf)], [target.nbytes], [target])
+            self._submit(Streams([buf]), [target.nbytes], [target])
             return out
         return self.decode_batch([buf], nbytes)[0]
 
     def decode_batch(self, bufs: Iterable[Any], nbytes: int | Sequence[int] | None = None) -> list[Any]:
         """Decode many streams in one call; nbytes: decoded bytes of all, or of each. The results
         are parts of one allocation."""
-        given = list(bufs)
-        _from_gpus(given)
-        data = [_on_host(buf) for buf in given]
+        streams = Streams(bufs)
         if isinstance(nbytes, Sequence):
             sizes: list[int | None] = list(nbytes)
         else:
-            sizes = [nbytes] * len(data)
-        if len(sizes) != len(data):
-            raise ArgumentError(f"{len(sizes)} sizes for {len(data)} streams")
+            sizes = [nbytes] * len(streams.data)
+        if len(sizes) != len(streams.data):
+            raise ArgumentError(f"{len(sizes)} sizes for {len(streams.data)} streams")
         chain = self._chain
-        for i, (size, stream) in enumerate(zip(sizes, data)):
+        for i, (size, stream) in enumerate(zip(sizes, streams.data)):
             if size is None and len(chain) == 1:
-                sizes[i] = _header_nbytes(chain[0]["id"], stream)
+                sizes[i] = _header_nbytes(chain[0]["id"], memoryview(stream))
         if None in sizes:
-            return self._without_size(data)
-        return self._parts(data, [int(size or 0) for size in sizes]) if data else []
+            return self._without_size(streams.data)
+        return self._parts(streams, [int(size or 0) for size in sizes]) if sizes else []
 
-    def _without_size(self, data: Sequence[memoryview]) -> list[Any]:
+    def _without_size(self, data: Sequence[Any]) -> list[Any]:
         device = _config.parse_device(self._device)
         if device != HOST and _config.config.get().strict:
             raise StrictError("streams without a size are decoded on the host: give out= or nbytes=")
@@ -204,13 +171,13 @@ class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
             results.append(array)
         return results
 
-    def _parts(self, data: Sequence[memoryview], sizes: Sequence[int]) -> list[Any]:
+    def _parts(self, streams: Streams, sizes: Sequence[int]) -> list[Any]:
         """Streams of known sizes, decoded into one array, and cut."""
         itemsize = np.dtype(self._dtype).itemsize
         whole = self._empty(sum(sizes) // itemsize)
         parts: list[Any] = [None] * len(sizes)
         start = 0
-        for i in self._submit(data, sizes, whole):
+        for i in self._submit(streams, sizes, whole):
             stop = start + sizes[i] // itemsize
             parts[i], start = whole[start:stop], stop
         return parts
@@ -223,38 +190,40 @@ class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
         with cupy.cuda.Device(device[1]):
             return cupy.empty(n, np.dtype(self._dtype).newbyteorder("="))
 
-    def _submit(self, data: Sequence[memoryview], sizes: Sequence[int], out: Any) -> list[int]:
-        """Streams of one size are the chunks of an array in memory. Gives the order in which
-        they are put into out."""
-        store, groups = _node.MemoryStore(), collections.defaultdict[int, list[int]](list)
+    def _submit(self, streams: Streams, sizes: Sequence[int], out: Any) -> list[int]:
+        """Streams of one size are the chunks of an array. Gives the order in which they are put
+        into out."""
+        groups = collections.defaultdict[int, list[int]](list)
         for i, size in enumerate(sizes):
             groups[size].append(i)
-        wants = [self._want(store, size, [data[i] for i in numbers])
-                 for size, numbers in groups.items()]
+        order = list(itertools.chain.from_iterable(groups.values()))
+        context = _config.context()
+        store = streams.store(context, order)
+        wants, first = [], 0
+        for size, numbers in groups.items():
+            array = _streams.array(store, context, first, self._document(size, len(numbers)))
+            n = array.shape[0] // len(numbers)
+            boxes = _select.boxes(n * np.arange(len(numbers))[:, None], (n,))
+            wants += _read.wants(array, boxes, None, False)
+            first += len(numbers)
         _read.submit(wants, lambda results: results, out=out, stream=None, may_cast=False,
                      devices=[HOST] * len(wants)).result()
-        return list(itertools.chain.from_iterable(groups.values()))
+        return order
 
-    def _want(self, store: _node.MemoryStore, size: int, streams: list[memoryview]) -> Want:
-        """An array of all the streams, and a box for each."""
+    def _document(self, nbytes: int, nstreams: int) -> bytes:
+        """Metadata of an array whose chunks are streams."""
         itemsize = np.dtype(self._dtype).itemsize
-        n = -(-size // itemsize)
-        if size < 0 or n * itemsize != size:
-            raise ShapeError(f"{size} bytes are no number of {self._dtype}")
+        n = -(-nbytes // itemsize)
+        if nbytes < 0 or n * itemsize != nbytes:
+            raise ShapeError(f"{nbytes} bytes are no number of {self._dtype}")
         filters = [c for c in self._chain if c["id"] in FILTERS]
         compressors = [c for c in self._chain if c["id"] in COMPRESSORS]
         if self._chain != filters + compressors[:1]:
             raise ArgumentError("a chain is filters, and then a compressor at most")
-        store[f"{size}/.zarray"] = json.dumps({
-            "zarr_format": 2, "shape": [n * len(streams)], "chunks": [max(n, 1)],
+        return json.dumps({
+            "zarr_format": 2, "shape": [n * nstreams], "chunks": [max(n, 1)],
             "dtype": self._dtype, "compressor": compressors[0] if compressors else None,
             "filters": filters or None, "fill_value": None, "order": "C"}).encode()
-        for i, stream in enumerate(streams):
-            store[f"{size}/{i}"] = stream
-        array = _node.open(store, "cpu", path=str(size))
-        starts = n * np.arange(len(streams))[:, None]
-        (want,) = _read.wants(array, _select.boxes(starts, (n,)), None, False)
-        return want
 
 
 def get_codec(config: Mapping[str, Any] | Sequence[Mapping[str, Any]], device: Any = None,
