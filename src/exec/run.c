@@ -6,6 +6,7 @@
 
 #include "core/checked.h"
 #include "exec/kept.h"
+#include "exec/order.h"
 #include "exec/slab.h"
 #include "exec/slab_flush.h"
 
@@ -338,6 +339,9 @@ hr_status hr__run_start(hr__run *run, void *stream, hr_error *err) {
     for (uint32_t i = 0; i < run->nstarts; i++) {
         uint64_t most = run->starts[i].ring->usual.payload / 8 * 7;
         run->slab_nbytes = run->slab_nbytes < most ? run->slab_nbytes : most;
+    }
+    if (run->nstarts > 0) {
+        hr__run_order(run);
     }
     run->next_object = run->plan.objects;
     if (run->next_object == NULL) {
