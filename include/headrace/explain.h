@@ -40,7 +40,7 @@ typedef struct hr_plan_totals {
                                 shards; HR_UNKNOWN where some are compressed */
     uint64_t decoded_nbytes; /* out of the last codec, before cropping */
     uint64_t output_nbytes;  /* elements of the destinations */
-    uint64_t nchunks_device; /* decoded on a device */
+    uint64_t nchunks_device; /* decoded on a device; on several: for each */
     uint64_t nchunks_strict; /* that a strict read refuses, since the host decodes them */
     uint64_t nchains;
     uint64_t nwaves; /* how often, at most, the staging memory of a device is filled: with
@@ -71,10 +71,12 @@ typedef enum hr_scratch {
     HR_SCRATCH_LACKS = 2     /* the read fails: HR_ERR_MEMORY */
 } hr_scratch;
 
-/* Chunks that go the same way. */
+/* Chunks that go the same way. One that several devices, or one and the host, want is
+ * decoded on each, and in a row for each. */
 typedef struct hr_planned_chain {
     uint32_t struct_size;
-    hr_device device;     /* of the destinations; type 0: of several */
+    hr_device device;     /* of the destinations; type 0: several, for which the host
+                             decodes */
     int32_t is_on_device; /* 1: decoded there */
     int32_t is_refused;   /* 1: by a strict read */
     const char *reason;   /* why the host decodes them, in the words of a strict read;

@@ -211,7 +211,8 @@ typedef struct hr_batch_stats {
     uint64_t decoded_nbytes;  /* out of the last codec, before cropping; blocks that were
                                  left out do not count */
     uint64_t copied_nbytes;   /* sent to devices */
-    uint64_t ndecoded_cpu;    /* chunks decoded by the host */
+    uint64_t ndecoded_cpu;    /* chunks decoded by the host; one that several devices, or
+                                 one and the host, want is decoded on each, and counts so */
     uint64_t ndecoded_device; /* chunks decoded by kernels */
     uint64_t nslabs;          /* copies to devices, of many chunks each */
     uint64_t read_ns;         /* in reads from the store, all threads together */

@@ -51,8 +51,6 @@ static void add_rows(hr_explanation *e) {
     for (const hr__planned_row *row = e->rows; row != NULL; row = row->next) {
         const hr_planned_chain *c = &row->chain;
         t->nchains++;
-        t->read_nbytes = hr__explain_sum(t->read_nbytes, c->read_nbytes);
-        t->decoded_nbytes = hr__explain_sum(t->decoded_nbytes, c->decoded_nbytes);
         t->nchunks_device += c->is_on_device ? c->nchunks : 0;
         t->nchunks_strict += c->is_refused ? c->nchunks : 0;
     }

@@ -1,6 +1,5 @@
 /* Which way a chunk goes, before anything of it is read. What exec/ does with the chunk
- * is
- * said here in the same order. SPDX-License-Identifier: Apache-2.0 */
+ * is said here in the same order. SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
 
@@ -46,11 +45,14 @@ static bool is_for_kernels(const hr__array *a, const hr__chain *chain,
            hr__chain_for_kernels(chain, kernels) == NULL;
 }
 
-/* Can the store kernel bring the items to all destinations? */
+/* Can the store kernel bring the items to all destinations on the device? */
 static bool are_storable(const hr__explained *targets, const hr__chunk *chunk,
-                         const hr__kernel_chain *kernels) {
+                         const hr__kernel_chain *kernels, hr_device device) {
     for (const hr__use *u = chunk->uses; u != NULL; u = u->next) {
         const hr__explained *t = &targets[u->request];
+        if (!hr__device_equal(t->device, device)) {
+            continue;
+        }
         hr_k_store store;
         hr__copy copy;
         hr__copy_from_use(u, kernels->items.itemsize, &copy);
@@ -64,19 +66,17 @@ static bool are_storable(const hr__explained *targets, const hr__chunk *chunk,
     return true;
 }
 
+/* To w->device. */
 static void find_way(const hr__explained *targets, const hr__chunk *chunk, way *w) {
-    w->device = only_device(targets, chunk);
     w->is_on_device = w->is_refused = false;
     w->reason = NULL;
     if (w->device.type == HR_DEVICE_CPU) {
         return;
     }
-    if (w->device.type == 0) {
-        w->reason = "its destinations are not all on one device";
-    } else if (!is_for_kernels(chunk->object->array, w->chain, &w->kernels)) {
+    if (!is_for_kernels(chunk->object->array, w->chain, &w->kernels)) {
         w->is_refused = !hr__chain_is_raw(w->chain);
         w->reason = w->is_refused ? hr__chain_why_host(w->chain, w->text) : NULL;
-    } else if (!are_storable(targets, chunk, &w->kernels)) {
+    } else if (!are_storable(targets, chunk, &w->kernels, w->device)) {
         w->is_refused = true;
         w->reason = "no kernel brings these items into device memory";
     } else {
@@ -203,35 +203,67 @@ static hr__planned_row *make_row(hr__arena *arena, const way *w,
     return row;
 }
 
-hr_status hr__explain_chunk(hr_explanation *e, const hr__explained *targets,
-                            const hr__chunk *chunk, hr_error *err) {
-    way w;
-    HR__TRY(hr__array_chain(chunk->object->array, chunk->coords, &w.chain, err));
-    find_way(targets, chunk, &w);
+/* Count the chunk among those that go the same way. */
+static hr_status add_way(hr_explanation *e, const hr__explained *targets,
+                         const hr__chunk *chunk, way *w, hr_error *err) {
     hr_planned_codec codecs[HR__CHAIN_MAX] = {0};
-    const bool has_nvcomp = hr__nvcomp_serves(&e->context->nvcomp, w.device.type);
-    for (int32_t i = 0; i < w.chain->ncodecs; i++) {
-        codecs[i] = planned_codec(&w, i, has_nvcomp);
+    const bool has_nvcomp = hr__nvcomp_serves(&e->context->nvcomp, w->device.type);
+    find_way(targets, chunk, w);
+    for (int32_t i = 0; i < w->chain->ncodecs; i++) {
+        codecs[i] = planned_codec(w, i, has_nvcomp);
     }
     hr__planned_row **at = &e->rows;
-    while (*at != NULL && !is_row_of(&(*at)->chain, &w, codecs)) {
+    while (*at != NULL && !is_row_of(&(*at)->chain, w, codecs)) {
         at = &(*at)->next;
     }
     if (*at == NULL) {
-        *at = make_row(&e->arena, &w, codecs);
+        *at = make_row(&e->arena, w, codecs);
         if (*at == NULL) {
             return hr__fail_memory(err, sizeof **at);
         }
     }
     hr_planned_chain *row = &(*at)->chain;
-    const int32_t scratch = scratch_for(&w, &e->context->rings);
+    const int32_t scratch = scratch_for(w, &e->context->rings);
     row->scratch = scratch > row->scratch ? scratch : row->scratch;
     const hr__history_key key = {.alike = targets[chunk->object->array_id].source->alike,
-                                 .device = w.device};
-    const bool is_for_share = w.is_on_device && !hr__chain_is_raw(w.chain);
-    hr__explain_share(e, key, w.chain->decoded.nbytes, is_for_share);
+                                 .device = w->device};
+    const bool is_for_share = w->is_on_device && !hr__chain_is_raw(w->chain) &&
+                              hr__device_equal(only_device(targets, chunk), w->device);
+    hr__explain_share(e, key, w->chain->decoded.nbytes, is_for_share);
     row->nchunks++;
-    row->read_nbytes = hr__explain_sum(row->read_nbytes, w.chain->encoded.nbytes);
-    row->decoded_nbytes = hr__explain_sum(row->decoded_nbytes, w.chain->decoded.nbytes);
+    row->read_nbytes = hr__explain_sum(row->read_nbytes, w->chain->encoded.nbytes);
+    row->decoded_nbytes = hr__explain_sum(row->decoded_nbytes, w->chain->decoded.nbytes);
+    return HR_OK;
+}
+
+/* Is this use's device that of an earlier one? */
+static bool is_told(const hr__explained *targets, const hr__chunk *chunk,
+                    const hr__use *use) {
+    const hr__use *u = chunk->uses;
+    while (u != use &&
+           !hr__device_equal(targets[u->request].device, targets[use->request].device)) {
+        u = u->next;
+    }
+    return u != use;
+}
+
+hr_status hr__explain_chunk(hr_explanation *e, const hr__explained *targets,
+                            const hr__chunk *chunk, hr_error *err) {
+    hr_plan_totals *t = &e->totals;
+    way w;
+    HR__TRY(hr__array_chain(chunk->object->array, chunk->coords, &w.chain, err));
+    t->read_nbytes = hr__explain_sum(t->read_nbytes, w.chain->encoded.nbytes);
+    t->decoded_nbytes = hr__explain_sum(t->decoded_nbytes, w.chain->decoded.nbytes);
+    w.device = only_device(targets, chunk);
+    if (w.device.type != 0 ||
+        !is_for_kernels(chunk->object->array, w.chain, &w.kernels)) {
+        return add_way(e, targets, chunk, &w, err);
+    }
+    for (const hr__use *u = chunk->uses; u != NULL; u = u->next) {
+        if (!is_told(targets, chunk, u)) {
+            w.device = targets[u->request].device;
+            HR__TRY(add_way(e, targets, chunk, &w, err));
+        }
+    }
     return HR_OK;
 }

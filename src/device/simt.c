@@ -14,6 +14,8 @@
 #include "device/device.h"
 #include "device/simt_queue.h"
 
+enum { NDEVICES = 2 }; /* so that tests have batches for several */
+
 typedef struct simt_device {
     hr__device base;
     uint64_t fork_generation;
@@ -41,8 +43,9 @@ static hr_status check(const hr__simt_queue *q, hr_error *err) {
 }
 
 static hr_status simt_describe(int32_t index, hr_device_info *info, hr_error *err) {
-    if (index != 0) {
-        return hr__fail(err, HR_ERR_DEVICE, "no device simt:%d: there is one", index);
+    if (index < 0 || index >= NDEVICES) {
+        return hr__fail(err, HR_ERR_DEVICE, "no device simt:%d: there are %d", index,
+                        NDEVICES);
     }
     long npages = sysconf(_SC_PHYS_PAGES), page_nbytes = sysconf(_SC_PAGESIZE);
     hr_device_info found = HR_DEVICE_INFO_INIT;

@@ -101,8 +101,8 @@ hr_status hr__run_check_chunk(const hr__array *a, const hr__chunk *chunk,
     return check_encoded(*chain, chunk->nbytes, err);
 }
 
-hr_status hr__run_put(hr__run *run, const hr__chunk *chunk, const uint8_t *bytes,
-                      uint64_t nbytes, hr_error *err) {
+/* Copy decoded bytes to the uses in host memory. */
+static void put_here(hr__run *run, const hr__chunk *chunk, const uint8_t *bytes) {
     const hr_dtype *from = &chunk->object->array->stored;
     const uint64_t start = hr__clock_ns();
     for (const hr__use *u = chunk->uses; u != NULL; u = u->next) {
@@ -114,6 +114,11 @@ hr_status hr__run_put(hr__run *run, const hr__chunk *chunk, const uint8_t *bytes
         }
     }
     (void)hr__stages_lap(&run->stages, HR_STAGE_SCATTER, start);
+}
+
+hr_status hr__run_put(hr__run *run, const hr__chunk *chunk, const uint8_t *bytes,
+                      uint64_t nbytes, hr_error *err) {
+    put_here(run, chunk, bytes);
     return hr__run_to_devices(run, chunk, bytes, nbytes, err);
 }
 
@@ -123,12 +128,11 @@ void hr__run_count_decoded(hr__run *run, uint64_t nbytes) {
     atomic_fetch_add(&run->ndecoded_cpu, 1);
 }
 
-hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
-                          const hr__chain *chain, const uint8_t *src, hr_error *err) {
-    hr__ring *ring = hr__run_only_ring(run, chunk);
-    if (ring != NULL) {
-        return hr__run_decode_to_ring(run, w, chunk, chain, src, ring, err);
-    }
+/* Decode into the worker's memory; *out = NULL where that delivered the chunk already: it
+ * has no use but one or several in host memory. */
+static hr_status decode_here(hr__run *run, hr__worker *w, const hr__chunk *chunk,
+                             const hr__chain *chain, const uint8_t *src,
+                             const uint8_t **out, uint64_t *nbytes, hr_error *err) {
     const hr_read_context reading = {.run = run, .chunks = chunk, .is_one = true};
     hr__decode d = {.worker = w,
                     .reading = &reading,
@@ -139,6 +143,7 @@ hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
                     .src_nbytes = chunk->nbytes,
                     .dst = direct_destination(run, chunk),
                     .dst_nbytes = chain->decoded.nbytes};
+    *out = NULL;
     if (d.dst == NULL) {
         bool done;
         HR__TRY(hr__run_deliver_pieces(run, w, chunk, chain, src, &done, err));
@@ -153,7 +158,49 @@ hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
     (void)hr__stages_lap(&run->stages, HR_STAGE_DECODE, start);
     hr__run_count_decoded(run, d.out_nbytes - d.left_out_nbytes);
     hr__kept_add(run, chunk, chain, d.out);
-    return d.dst != NULL ? HR_OK : hr__run_put(run, chunk, d.out, d.out_nbytes, err);
+    *out = d.dst != NULL ? NULL : d.out;
+    *nbytes = d.out_nbytes;
+    return HR_OK;
+}
+
+hr_status hr__run_deliver_here(hr__run *run, hr__worker *w, const hr__chunk *chunk,
+                               const hr__chain *chain, const uint8_t *src,
+                               hr_error *err) {
+    const uint8_t *bytes = NULL;
+    uint64_t nbytes;
+    HR__TRY(decode_here(run, w, chunk, chain, src, &bytes, &nbytes, err));
+    if (bytes != NULL) {
+        put_here(run, chunk, bytes);
+    }
+    return HR_OK;
+}
+
+/* A codec that only the host has, in front of a device: strict refuses it. */
+static hr_status check_strict(const hr__run *run, const hr__chain *chain, hr_error *err) {
+    if (!run->strict || hr__chain_is_raw(chain)) {
+        return HR_OK;
+    }
+    char why[HR__WHY_HOST_NBYTES];
+    hr_status status = hr__fail(err, HR_ERR_STRICT,
+                                "strict: the chunk would be decoded on the host (%s)",
+                                hr__chain_why_host(chain, why));
+    hr__error_add_codec(err, hr__chain_refuses_leaves(chain));
+    return status;
+}
+
+hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
+                          const hr__chain *chain, const uint8_t *src, hr_error *err) {
+    if (hr__run_has_ring(run, chunk)) {
+        HR__TRY(check_strict(run, chain, err));
+    }
+    hr__ring *ring = hr__run_only_ring(run, chunk);
+    if (ring != NULL) {
+        return hr__run_decode_to_ring(run, w, chunk, chain, src, ring, err);
+    }
+    const uint8_t *bytes = NULL;
+    uint64_t nbytes;
+    HR__TRY(decode_here(run, w, chunk, chain, src, &bytes, &nbytes, err));
+    return bytes != NULL ? hr__run_put(run, chunk, bytes, nbytes, err) : HR_OK;
 }
 
 hr_status hr__run_read(hr__run *run, hr__object *object, const hr__range *range,
@@ -219,8 +266,9 @@ static hr_status read_range(hr__run *run, hr__worker *w, hr__object *object,
 
 /* Sizes are checked before the range is read, so that no file can ask for memory that no
  * valid chunk would need. */
-static void range_to_host(hr__run *run, hr__worker *w, const hr__object_plan *plan,
-                          hr__object *object, const hr__range *range) {
+static void range_from_host(hr__run *run, hr__worker *w, const hr__object_plan *plan,
+                            hr__object *object, const hr__kernel_chain *kernels,
+                            const hr__range *range) {
     const uint8_t *bytes = NULL;
     for (const hr__chunk *c = range->chunks; c != NULL; c = c->next) {
         hr_error err = HR_ERROR_INIT;
@@ -239,7 +287,9 @@ static void range_to_host(hr__run *run, hr__worker *w, const hr__object_plan *pl
         }
         if (status == HR_OK && !done) {
             const uint8_t *src = bytes + (c->offset - range->offset);
-            status = hr__run_deliver(run, w, c, chain, src, &err);
+            status = kernels != NULL && !c->is_for_host && hr__run_has_ring(run, c)
+                         ? hr__run_deliver_each(run, w, c, kernels, src, &err)
+                         : hr__run_deliver(run, w, c, chain, src, &err);
         }
         if (status != HR_OK) {
             hr__run_report(run, c, &err);
@@ -283,13 +333,13 @@ void hr__run_range(hr__run *run, hr__worker *w, const hr__object_plan *plan,
     for (const hr__chunk *c = range->chunks; c != NULL; c = c->next) {
         n++;
     }
-    if (ring != NULL && !is_all_for_host(range) &&
-        hr__run_has_kernels(plan->array, &kernels)) {
+    const bool has_kernels = hr__run_has_kernels(plan->array, &kernels);
+    if (ring != NULL && !is_all_for_host(range) && has_kernels) {
         hr__run_range_to_device(run, w, object, &kernels, range, ring);
     } else {
         hr__range left = *range;
         hr__kept_take(run, &left);
-        range_to_host(run, w, plan, object, &left);
+        range_from_host(run, w, plan, object, has_kernels ? &kernels : NULL, &left);
     }
     atomic_fetch_add(&run->ndone, n);
 }

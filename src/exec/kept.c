@@ -117,7 +117,7 @@ static bool take(hr__run *run, const hr__chunk *chunk) {
     const hr__chain *chain = NULL;
     if (hr__array_chain(chunk->object->array, chunk->coords, &chain, NULL) != HR_OK ||
         !is_of_a_kind(run, chunk, chain) ||
-        (run->strict && hr__run_only_ring(run, chunk) != NULL)) {
+        (run->strict && hr__run_has_ring(run, chunk))) {
         return false;
     }
     const hr__cache_key key = decoded_key(run, chunk);

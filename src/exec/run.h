@@ -161,8 +161,12 @@ hr_status hr__run_read(hr__run *run, hr__object *object, const hr__range *range,
                        void *dst, hr_error *err);
 /* Fail a range's chunks from this one on. */
 void hr__run_fail_from(hr__run *run, const hr__chunk *chunk, const hr_error *err);
+/* Decode on the host for all uses of a chunk. HR_ERR_STRICT: that is not wanted. */
 hr_status hr__run_deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
                           const hr__chain *chain, const uint8_t *src, hr_error *err);
+/* The same for the uses in host memory alone. */
+hr_status hr__run_deliver_here(hr__run *run, hr__worker *w, const hr__chunk *chunk,
+                               const hr__chain *chain, const uint8_t *src, hr_error *err);
 /* Can kernels decode the array's chunks? Sets *kernels where they can. */
 bool hr__run_has_kernels(const hr__array *a, hr__kernel_chain *kernels);
 /* The host has decoded a chunk to so many bytes. */
@@ -177,8 +181,14 @@ hr_status hr__run_fill(hr__run *run, const hr__chunk *chunk, hr_error *err);
 void hr__run_range_to_device(hr__run *run, hr__worker *w, hr__object *object,
                              const hr__kernel_chain *kernels, const hr__range *range,
                              hr__ring *ring);
+/* A chunk with uses in several places, decoded where each is. */
+hr_status hr__run_deliver_each(hr__run *run, hr__worker *w, const hr__chunk *chunk,
+                               const hr__kernel_chain *kernels, const uint8_t *src,
+                               hr_error *err);
 /* The device of all uses of a chunk; NULL if some lie in host memory or on another. */
 hr__ring *hr__run_only_ring(const hr__run *run, const hr__chunk *chunk);
+/* Is some use of it on a device? */
+bool hr__run_has_ring(const hr__run *run, const hr__chunk *chunk);
 /* Decode on the host into a slab. */
 hr_status hr__run_decode_to_ring(hr__run *run, hr__worker *w, const hr__chunk *chunk,
                                  const hr__chain *chain, const uint8_t *src,

@@ -17,25 +17,19 @@ hr__ring *hr__run_only_ring(const hr__run *run, const hr__chunk *chunk) {
     return ring;
 }
 
-/* --- decoded here --- */
-
-/* A codec that only the host has, in front of a device: strict refuses it. */
-static hr_status check_strict(const hr__run *run, const hr__chain *chain, hr_error *err) {
-    if (!run->strict || hr__chain_is_raw(chain)) {
-        return HR_OK;
+bool hr__run_has_ring(const hr__run *run, const hr__chunk *chunk) {
+    const hr__use *u = chunk->uses;
+    while (u != NULL && run->targets[u->request].ring == NULL) {
+        u = u->next;
     }
-    char why[HR__WHY_HOST_NBYTES];
-    hr_status status = hr__fail(err, HR_ERR_STRICT,
-                                "strict: the chunk would be decoded on the host (%s)",
-                                hr__chain_why_host(chain, why));
-    hr__error_add_codec(err, hr__chain_refuses_leaves(chain));
-    return status;
+    return u != NULL;
 }
+
+/* --- decoded here --- */
 
 hr_status hr__run_decode_to_ring(hr__run *run, hr__worker *w, const hr__chunk *chunk,
                                  const hr__chain *chain, const uint8_t *src,
                                  hr__ring *ring, hr_error *err) {
-    HR__TRY(check_strict(run, chain, err));
     uint64_t nbytes = chain->decoded.nbytes;
     uint64_t room = hr__slab_room(nbytes) + hr__slab_lists_room(run, ring, chunk);
     hr__slab *slab = NULL;
@@ -252,6 +246,17 @@ static hr_status refuse(const hr__run *run, hr_error *err) {
     return HR_ERR_STRICT;
 }
 
+/* By kernels in a slab with all the room it needs, else by the host, to one device. */
+static hr_status deliver_to_ring(hr__run *run, hr__worker *w, const hr__chunk *chunk,
+                                 const route *way, encoded at, hr__ring *ring,
+                                 hr_error *err) {
+    hr_status status = add_with_room(run, w, chunk, way, at, ring, err);
+    status = status == HR_ERR_UNSUPPORTED ? refuse(run, err) : status;
+    return status != HR_ERR_UNSUPPORTED
+               ? status
+               : hr__run_decode_to_ring(run, w, chunk, way->chain, at.bytes, ring, err);
+}
+
 static hr_status deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
                          const hr__kernel_chain *kernels, encoded at, hr__ring *ring,
                          hr_error *err) {
@@ -260,14 +265,8 @@ static hr_status deliver(hr__run *run, hr__worker *w, const hr__chunk *chunk,
     if (status != HR_OK && status != HR_ERR_UNSUPPORTED) {
         return status;
     }
-    if (chunk->needs_room) {
-        status = add_with_room(run, w, chunk, &way, at, ring, err);
-        status = status == HR_ERR_UNSUPPORTED ? refuse(run, err) : status;
-        if (status != HR_ERR_UNSUPPORTED) {
-            return status;
-        }
-    }
-    return hr__run_deliver(run, w, chunk, way.chain, at.bytes, err);
+    return chunk->needs_room ? deliver_to_ring(run, w, chunk, &way, at, ring, err)
+                             : hr__run_deliver(run, w, chunk, way.chain, at.bytes, err);
 }
 
 static encoded chunk_of(const hr__chunk *chunk, const hr__range *range, encoded at) {
@@ -387,4 +386,28 @@ void hr__run_range_to_device(hr__run *run, hr__worker *w, hr__object *object,
     if (any_left) {
         deliver_left(run, w, kernels, range, at, ring);
     }
+}
+
+/* --- to several places --- */
+
+hr_status hr__run_deliver_each(hr__run *run, hr__worker *w, const hr__chunk *chunk,
+                               const hr__kernel_chain *kernels, const uint8_t *src,
+                               hr_error *err) {
+    route way;
+    hr_status found = find_route(chunk, kernels, &way, err);
+    if (found != HR_OK) {
+        return found == HR_ERR_UNSUPPORTED
+                   ? hr__run_deliver(run, w, chunk, way.chain, src, err)
+                   : found;
+    }
+    for (const hr__use *u = chunk->uses; u != NULL; u = u->next) {
+        hr__ring *ring = run->targets[u->request].ring;
+        if (is_served(run, chunk, u)) {
+            continue;
+        }
+        HR__TRY(ring != NULL ? deliver_to_ring(run, w, chunk, &way,
+                                               (encoded){.bytes = src}, ring, err)
+                             : hr__run_deliver_here(run, w, chunk, way.chain, src, err));
+    }
+    return HR_OK;
 }

@@ -178,7 +178,8 @@ static void uncompressed_chunks_are_never_refused(void **state) {
     assert_strict_agrees(w, HR_DEVICE_SIMT);
 }
 
-static void a_chunk_for_two_devices_is_decoded_on_the_host(void **state) {
+/* The last of three chunks is for the host, too. */
+static void a_chunk_for_several_places_is_in_a_row_for_each(void **state) {
     world *w = *state;
     open_v2(w, "null", "{\"id\":\"zstd\",\"level\":1}");
     const int64_t last[] = {2};
@@ -187,12 +188,29 @@ static void a_chunk_for_two_devices_is_decoded_on_the_host(void **state) {
     r[1].selection = (hr_selection){.kind = HR_SELECT_AXES, .naxes = 1, .axes = &axis};
     explain(w, r, 2);
     assert_int_equal(w->totals.nchains, 2);
-    assert_int_equal(w->totals.nchunks_device, 2);
+    assert_int_equal(w->totals.nchunks, 3);
+    assert_int_equal(w->totals.nchunks_device, 3);
     assert_int_equal(w->totals.nchunks_strict, 0);
-    hr_planned_chain chain = chain_at(w, 1);
-    assert_int_equal(chain.nchunks, 1);
-    assert_int_equal(chain.device.type, 0);
-    assert_non_null(chain.reason);
+    assert_int_equal(w->totals.decoded_nbytes, 3 * 4 * 4);
+    for (size_t i = 0; i < 2; i++) {
+        const hr_planned_chain chain = chain_at(w, i);
+        const bool is_host = chain.device.type == HR_DEVICE_CPU;
+        assert_int_equal(chain.nchunks, is_host ? 1 : 3);
+        assert_int_equal(chain.is_on_device, !is_host);
+        assert_null(chain.reason);
+    }
+}
+
+static void what_the_host_decodes_for_several_places_is_one_row(void **state) {
+    world *w = *state;
+    open_v2(w, "null", "{\"id\":\"bz2\",\"level\":1}");
+    const int64_t all[] = {10};
+    hr_request r[2] = {to_device(w, HR_DEVICE_SIMT), request(w->node, NULL, 1, all)};
+    explain(w, r, 2);
+    assert_int_equal(w->totals.nchains, 1);
+    assert_int_equal(w->totals.nchunks_strict, 3);
+    assert_int_equal(chain_at(w, 0).device.type, 0);
+    assert_non_null(chain_at(w, 0).reason);
 }
 
 static void waves_are_counted_by_the_staging_memory(void **state) {
@@ -256,7 +274,8 @@ int main(void) {
         TEST(a_device_decodes_what_its_kernels_can),
         TEST(a_fallback_has_the_reason_that_strict_gives),
         TEST(uncompressed_chunks_are_never_refused),
-        TEST(a_chunk_for_two_devices_is_decoded_on_the_host),
+        TEST(a_chunk_for_several_places_is_in_a_row_for_each),
+        TEST(what_the_host_decodes_for_several_places_is_one_row),
         TEST(waves_are_counted_by_the_staging_memory),
         TEST(a_device_need_not_be_there),
         TEST(wrong_requests_are_refused_as_by_a_read),
