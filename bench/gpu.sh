@@ -128,10 +128,12 @@ if [ -d "$pack/python/headrace" ] && python3 -c 'import pytest, zarr, cupy' 2>/d
     PYTHONPATH=$pack/python:${PYTHONPATH-} LINES_OF_LOG=12 step python \
         timeout 150 python3 -m pytest -p no:cacheprovider -q -rs "$tests"/test_*gpu*.py \
         "$tests"/test_{dask,numcodecs,on_error,package_examples,xarray}.py
+    # But for two that want zarr-python's warning, on reading, that it copies host bytes up: headrace
+    # does not (tests/python/test_package_zarr_gpu.py makes the same writes and reads).
     if [ -d "$pack/zarr" ]; then
         PYTHONPATH=$pack/python:${PYTHONPATH-} ZARR_CODEC_PIPELINE__PATH=headrace.zarr.Pipeline \
             LINES_OF_LOG=8 step python_zarr timeout 60 python3 -m pytest -p no:cacheprovider -q -W ignore \
-            -m gpu "$pack"/zarr/tests/test_{api,buffer,config}.py \
+            -m gpu -k "not use_of_gpu_prototype" "$pack"/zarr/tests/test_{api,buffer,config}.py \
             "$pack/zarr/tests/test_store/test_memory.py"
     fi
 fi

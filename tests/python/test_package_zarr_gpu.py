@@ -62,3 +62,22 @@ def test_other_stores_and_scalars(folder):
         zarr.create_array(store, data=DATA, chunks=(70, 90))
     z = zarr.open_array(store, mode="r")
     assert (z[10:100].get() == DATA[10:100]).all() and hz.stats()["callback"] == 1
+
+
+@pytest.mark.parametrize("options", [
+    {"compressors": [zarr.codecs.BloscCodec(), zarr.codecs.Crc32cCodec(), zarr.codecs.GzipCodec(),
+                     zarr.codecs.ZstdCodec()], "filters": [zarr.codecs.TransposeCodec(order=(1, 0))]},
+    {"shards": (10, 10)}], ids=["codecs", "shards"])
+def test_gpu_arrays_are_written_and_read_by_prototype(options):
+    """As in test_buffer of zarr-python, which wants its warning that bytes are copied up."""
+    prototype = zarr.core.buffer.gpu.buffer_prototype
+    expect = cupy.asfortranarray(cupy.arange(100, dtype="u2").reshape(10, 10))
+    z = zarr.create_array(zarr.storage.MemoryStore(), shape=(10, 10), chunks=(5, 5), dtype="u2",
+                          fill_value=0, **options)
+    with warnings.catch_warnings(), zarr.config.set({"codec_pipeline.strict": False}):
+        warnings.simplefilter("ignore")  # of the writing, which is zarr-python's
+        z.set_basic_selection(np.s_[:, :], expect, prototype=prototype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        got = z.get_basic_selection(np.s_[:, :], prototype=prototype)
+    assert isinstance(got, cupy.ndarray) and cupy.array_equal(got, expect)
