@@ -192,7 +192,8 @@ static PyMethodDef functions[] = {
     {"directory_store", ext_directory_store, METH_VARARGS,
      "directory_store(context, path) -> Store: what is set in it goes before the files"},
     {"streams_store", ext_streams_store, METH_VARARGS,
-     "streams_store(context, streams, places) -> Store: of buffers, \"a/b\" being number "
+     "streams_store(context, streams, places, owner) -> Store: of buffers, \"a/b\" being "
+     "number "
      "a + b; places has device type, index and address of each as int64, or is None"},
     {"python_store", ext_python_store, METH_VARARGS,
      "python_store(context, adapter, url, can_list) -> Store: see _stores.py; what is "

@@ -13,6 +13,7 @@ typedef struct stream {
 
 typedef struct streams {
     ext_state *state;
+    PyObject *owner; /* of what lies on devices */
     Py_ssize_t n;
     stream items[];
 } streams;
@@ -55,6 +56,7 @@ static void release(streams *s) {
     for (Py_ssize_t i = 0; i < s->n; i++) {
         PyBuffer_Release(&s->items[i].bytes);
     }
+    Py_DECREF(s->owner);
 }
 
 /* Once the interpreter is ending its objects are left to it. */
@@ -90,7 +92,8 @@ static bool take_places(streams *s, PyObject *object) {
     return fits;
 }
 
-static streams *take_streams(ext_state *state, PyObject *list, PyObject *places) {
+static streams *take_streams(ext_state *state, PyObject *list, PyObject *places,
+                             PyObject *owner) {
     const Py_ssize_t n = PyList_Size(list);
     streams *s = calloc(1, sizeof *s + (size_t)n * sizeof *s->items);
     if (s == NULL) {
@@ -98,6 +101,7 @@ static streams *take_streams(ext_state *state, PyObject *list, PyObject *places)
         return NULL;
     }
     s->state = state;
+    s->owner = Py_NewRef(owner);
     while (s->n < n && PyObject_GetBuffer(PyList_GetItem(list, s->n),
                                           &s->items[s->n].bytes, PyBUF_SIMPLE) == 0) {
         s->n++;
@@ -110,15 +114,16 @@ static streams *take_streams(ext_state *state, PyObject *list, PyObject *places)
     return s;
 }
 
-/* streams_store(context, streams, places) */
+/* streams_store(context, streams, places, owner) */
 PyObject *ext_streams_store(PyObject *module, PyObject *args) {
     ext_state *state = ext_state_of(module);
-    PyObject *context, *list, *places;
-    if (!PyArg_ParseTuple(args, "OO!O", &context, &PyList_Type, &list, &places) ||
+    PyObject *context, *list, *places, *owner;
+    if (!PyArg_ParseTuple(args, "OO!OO", &context, &PyList_Type, &list, &places,
+                          &owner) ||
         !ext_is(context, state->context, "Context")) {
         return NULL;
     }
-    streams *s = take_streams(state, list, places);
+    streams *s = take_streams(state, list, places, owner);
     if (s == NULL) {
         return NULL;
     }

@@ -71,6 +71,28 @@ def test_many_streams_in_one_call():
     assert codec.decode_batch([]) == []
 
 
+def test_futures_of_many_streams():
+    parts = [DATA[i * 100:i * 100 + 50 + i % 3] for i in range(30)]
+    streams = [stream({"id": "zstd"}, part) for part in parts]
+    codec = codecs.get_codec({"id": "zstd"})
+    future = codec.submit(streams, [part.nbytes for part in parts])
+    streams.clear()  # which the read holds
+    got = future.result()
+    assert future.done() and future.result() is got
+    assert all(g.tobytes() == p.tobytes() for g, p in zip(got, parts, strict=True))
+    out = [np.empty_like(part) for part in parts]
+    future = codec.submit([stream({"id": "zstd"}, part) for part in parts], out=out)
+    assert future.result() is out and all((o == p).all() for o, p in zip(out, parts))
+    bad = codec.submit([stream({"id": "zstd"}, parts[0]), b"garbage!"], parts[0].nbytes)
+    assert isinstance(bad.exceptions()[1], hr.DataError) and bad.exceptions()[0] is None
+    sizes = [part.nbytes for part in parts[:4]]
+    mixed = codec.submit([stream({"id": "zstd"}, p) for p in parts[:3]] + [b"garbage!"], sizes)
+    assert [type(e) for e in mixed.exceptions()] == [type(None)] * 3 + [hr.DataError]
+    for options in ({}, {"nbytes": [8]}, {"out": out}):
+        with pytest.raises(hr.ArgumentError):
+            codec.submit([b"garbage!", b"garbage!"], **options)
+
+
 def test_the_registry_has_them_beside_numcodecs_own():
     codec = numcodecs.get_codec({"id": "headrace.zstd", "level": 4, "device": "cpu"})
     assert isinstance(codec, codecs.Codec)
@@ -154,6 +176,12 @@ def test_on_a_gpu():
             assert isinstance(got, cupy.ndarray) and got.get().tobytes() == BYTES
         out = cupy.empty(DATA.shape, DATA.dtype)
         assert codec.decode(encoded, out) is out and (out.get() == DATA).all()
+    with cupy.cuda.Stream(non_blocking=True) as side:
+        encoded = stream({"id": "zstd"}, DATA)
+        future = codecs.get_codec({"id": "zstd"}, device="cuda").submit(
+            [cupy.frombuffer(encoded, "u1"), encoded], len(BYTES), stream=side)
+        assert all(g.get().tobytes() == BYTES for g in future.result_on(side))
+        future.result()
     codec = codecs.get_codec({"id": "zstd"}, device="cuda")
     parts = [DATA[:50 * (1 + i % 3)] for i in range(12)]
     streams = [stream({"id": "zstd"}, part) for part in parts]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-from typing import Any, Callable, Generator
+from typing import Any, Callable, Generator, Sequence
 
 from . import _ext, _stages
 from ._errors import ArgumentError, CancelledError, Error, ForkedError
@@ -37,7 +37,9 @@ class Future:
     def __init__(self, batch: _ext.Batch, finish: Callable[[_ext.Batch], Any], nrequests: int,
                  progress: Progress | None) -> None:
         self._batch, self._finish = batch, finish
-        self._nrequests, self._progress = nrequests, progress
+        self._progress = progress
+        self._requests: Sequence[int] = range(nrequests)
+        """Of the batch, in the order in which they were wanted."""
         self._lock = threading.Lock()
         self._has_result, self._result = False, None
         self._waiters: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
@@ -100,7 +102,7 @@ class Future:
         except Exception:
             if not self.done():
                 raise
-        return [self._batch.error(i) for i in range(self._nrequests)]
+        return [self._batch.error(i) for i in self._requests]
 
     def stats(self) -> dict[str, int]:
         """Counts so far: chunks, reads, bytes, and where chunks were decoded."""

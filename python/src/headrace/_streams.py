@@ -83,7 +83,7 @@ class Streams:
     def store(self, context: _ext.Context, order: Sequence[int]) -> _ext.Store:
         """That has them in this order: `arrays` of it have them as their chunks."""
         places = None if self._places is None else np.ascontiguousarray(self._places[list(order)])
-        return _ext.streams_store(context, [self.data[i] for i in order], places)
+        return _ext.streams_store(context, [self.data[i] for i in order], places, self._owners)
 
 
 def array(store: _ext.Store, context: _ext.Context, first: int, document: bytes) -> _node.Array:

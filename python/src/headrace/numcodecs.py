@@ -4,6 +4,7 @@
     codec.decode(data, nbytes=65536)            # a cupy.ndarray of bytes
     codec.decode(data, out=array)               # into memory of any framework
     codec.decode_batch(many, nbytes=65536)      # in one call
+    codec.submit(many, nbytes=65536)            # a future of the same
 
 The streams are those of numcodecs; encoding is left to numcodecs. Under numcodecs' registry the
 codecs are called "headrace.zstd", "headrace.blosc" and so on, so they stand for the originals
@@ -26,6 +27,7 @@ from numcodecs.abc import Codec as _Base
 from . import _config, _dtypes, _ext, _read, _select, _streams
 from ._config import HOST
 from ._errors import ArgumentError, DataError, ShapeError, StrictError
+from ._future import Future
 from ._streams import Streams
 from ._tensor import Tensor, as_tensor
 
@@ -128,28 +130,46 @@ class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
         Raises DataError for streams that are wrong or of another size.
         """
         if out is not None:
-            target = _flat(out, self._dtype)
-            self._submit(Streams([buf]), [target.nbytes], [target])
-            return out
+            return self.submit([buf], out=[out]).result()[0]
         return self.decode_batch([buf], nbytes)[0]
 
     def decode_batch(self, bufs: Iterable[Any], nbytes: int | Sequence[int] | None = None) -> list[Any]:
         """Decode many streams in one call; nbytes: decoded bytes of all, or of each. The results
         are parts of one allocation."""
         streams = Streams(bufs)
-        if isinstance(nbytes, Sequence):
-            sizes: list[int | None] = list(nbytes)
-        else:
-            sizes = [nbytes] * len(streams.data)
-        if len(sizes) != len(streams.data):
-            raise ArgumentError(f"{len(sizes)} sizes for {len(streams.data)} streams")
-        chain = self._chain
-        for i, (size, stream) in enumerate(zip(sizes, streams.data)):
-            if size is None and len(chain) == 1:
-                sizes[i] = _header_nbytes(chain[0]["id"], memoryview(stream))
+        sizes = self._sizes(streams, nbytes)
         if None in sizes:
             return self._without_size(streams.data)
-        return self._parts(streams, [int(size or 0) for size in sizes]) if sizes else []
+        return self._start(streams, [int(size or 0) for size in sizes], None, None).result()  # type: ignore[no-any-return]
+
+    def submit(self, bufs: Iterable[Any], nbytes: int | Sequence[int] | None = None, *,
+               out: Sequence[Any] | None = None, stream: Any = None) -> Future:
+        """Begin to decode many streams; the future gives what decode_batch does, or `out`,
+        memory for each. result_on(stream) gives it without waiting for the GPU. stream: the
+        decoding is ordered after what it holds now.
+
+        Raises ArgumentError where the headers do not say sizes that are not given.
+        """
+        streams = Streams(bufs)
+        if out is not None:
+            nbytes = [_flat(each, self._dtype).nbytes for each in out]
+        sizes = self._sizes(streams, nbytes)
+        known = [size for size in sizes if size is not None]
+        if len(known) < len(sizes):
+            raise ArgumentError("streams without a size: give nbytes or out")
+        return self._start(streams, known, out, stream)
+
+    def _sizes(self, streams: Streams, nbytes: int | Sequence[int] | None) -> list[int | None]:
+        """Decoded bytes of each, as given or as the headers say."""
+        n = len(streams.data)
+        sizes: list[int | None] = list(nbytes) if isinstance(nbytes, Sequence) else [nbytes] * n
+        if len(sizes) != n:
+            raise ArgumentError(f"{len(sizes)} sizes for {n} streams")
+        if len(self._chain) == 1:
+            for i, (size, stream) in enumerate(zip(sizes, streams.data)):
+                if size is None:
+                    sizes[i] = _header_nbytes(self._chain[0]["id"], memoryview(stream))
+        return sizes
 
     def _without_size(self, data: Sequence[Any]) -> list[Any]:
         device = _config.parse_device(self._device)
@@ -171,17 +191,6 @@ class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
             results.append(array)
         return results
 
-    def _parts(self, streams: Streams, sizes: Sequence[int]) -> list[Any]:
-        """Streams of known sizes, decoded into one array, and cut."""
-        itemsize = np.dtype(self._dtype).itemsize
-        whole = self._empty(sum(sizes) // itemsize)
-        parts: list[Any] = [None] * len(sizes)
-        start = 0
-        for i in self._submit(streams, sizes, whole):
-            stop = start + sizes[i] // itemsize
-            parts[i], start = whole[start:stop], stop
-        return parts
-
     def _empty(self, n: int) -> Any:
         device = _config.parse_device(self._device)
         if device == HOST:
@@ -190,9 +199,9 @@ class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
         with cupy.cuda.Device(device[1]):
             return cupy.empty(n, np.dtype(self._dtype).newbyteorder("="))
 
-    def _submit(self, streams: Streams, sizes: Sequence[int], out: Any) -> list[int]:
-        """Streams of one size are the chunks of an array. Gives the order in which they are put
-        into out."""
+    def _start(self, streams: Streams, sizes: Sequence[int], out: Sequence[Any] | None,
+               stream: Any) -> Future:
+        """Streams of one size are the chunks of an array. Without out, all go into one."""
         groups = collections.defaultdict[int, list[int]](list)
         for i, size in enumerate(sizes):
             groups[size].append(i)
@@ -206,9 +215,19 @@ class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
             boxes = _select.boxes(n * np.arange(len(numbers))[:, None], (n,))
             wants += _read.wants(array, boxes, None, False)
             first += len(numbers)
-        _read.submit(wants, lambda results: results, out=out, stream=None, may_cast=False,
-                     devices=[HOST] * len(wants)).result()
-        return order
+        itemsize = np.dtype(self._dtype).itemsize
+        into: Any = self._empty(sum(sizes) // itemsize) if out is None else \
+            [_flat(out[i], self._dtype) for i in order]
+        future = _read.submit(wants, lambda results: results, out=into, stream=stream,
+                              may_cast=False, devices=[HOST] * len(wants))
+
+        def cut(_: Any) -> list[Any]:
+            ends = dict(zip(order, itertools.accumulate(sizes[i] // itemsize for i in order)))
+            return [into[ends[i] - size // itemsize:ends[i]] for i, size in enumerate(sizes)]
+
+        future._finish = cut if out is None else lambda _: out
+        future._requests = np.argsort(order).tolist()
+        return future
 
     def _document(self, nbytes: int, nstreams: int) -> bytes:
         """Metadata of an array whose chunks are streams."""
