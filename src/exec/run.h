@@ -5,7 +5,7 @@
  * that have more than one (read, decode, deliver). run.c hands the pieces out, wait.c has
  * who waits for them, object.c does the first kind, deliver.c the second, kept.c stands
  * before reading and decoding with what earlier calls left, pieces.c decodes large chunks
- * plane by plane, to_device.c and the slabs bring chunks to devices. */
+ * plane by plane, to_device.c, decoded.c and the slabs bring chunks to devices. */
 #ifndef HR_EXEC_RUN_H
 #define HR_EXEC_RUN_H
 
@@ -185,10 +185,14 @@ void hr__run_range_to_device(hr__run *run, hr__worker *w, hr__object *object,
 hr_status hr__run_deliver_each(hr__run *run, hr__worker *w, const hr__chunk *chunk,
                                const hr__kernel_chain *kernels, const uint8_t *src,
                                hr_error *err);
+
+/* decoded.c */
 /* The device of all uses of a chunk; NULL if some lie in host memory or on another. */
 hr__ring *hr__run_only_ring(const hr__run *run, const hr__chunk *chunk);
 /* Is some use of it on a device? */
 bool hr__run_has_ring(const hr__run *run, const hr__chunk *chunk);
+/* Was this use's device served with an earlier one of the chunk's? */
+bool hr__run_is_served(const hr__run *run, const hr__chunk *chunk, const hr__use *use);
 /* Decode on the host into a slab. */
 hr_status hr__run_decode_to_ring(hr__run *run, hr__worker *w, const hr__chunk *chunk,
                                  const hr__chain *chain, const uint8_t *src,
