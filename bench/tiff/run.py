@@ -1,20 +1,22 @@
 """TIFF files to host or GPU memory, beside nvTIFF, tifffile and GDAL, in one run.
 SPDX-License-Identifier: Apache-2.0
 
-usage: run.py [--sizes 8192] [--tiles 512] [--repeat 5] [--device cpu|cuda:0]
+usage: run.py [--shapes 8192/512,…] [--repeat 5] [--patience 3] [--device cpu|cuda:0]
               [--dir build/bench-tiff] [--only REGEX] [--readers REGEX] [--copies 1] [--stages]
 
-Writes images once (smooth fields with noise, in tiles), then reads each whole, the readers taking
-turns, with the files in the page cache; the results (of many, the first and the last) are compared
-with what was written. Device memory is CuPy's for all, and CUDA has 32 queues unless the
-environment says otherwise; times of readers that know the host only include the copy. nvTIFF, as
-far as it is installed or NVTIFF names its library, opens a file itself, or gets it in pinned
-memory (see nvtiff.py). --copies N reads N copies of each file: in one batch, with nvTIFF eight at
-once, with others one after the other. Prints medians in GB/s of pixels, and with --stages where
-the time of headrace's last read went.
+Writes images once (smooth fields with noise, of SIZE² in tiles of TILE²), then reads each whole,
+the readers taking turns, with the files in the page cache; the results (of many, the first and
+the last) are compared with what was written. Device memory is CuPy's for all, and CUDA has 32
+queues unless the environment says otherwise; times of readers that know the host only include the
+copy. nvTIFF, as far as it is installed or NVTIFF names its library, opens a file itself, or gets
+it in pinned memory (see nvtiff.py); GDAL is what the variable GDAL names, or is installed.
+--copies N reads N copies of each file: in one batch, with nvTIFF eight at once, with others one
+after the other. A reader is repeated until it has had --patience seconds. Prints medians in GB/s
+of pixels, and with --stages where the time of headrace's last read went.
 """
 
 import argparse
+import concurrent.futures
 import functools
 import os
 import pathlib
@@ -28,6 +30,7 @@ import numpy as np
 
 os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")  # before CUDA starts
 
+import gdal
 import headrace as hr
 import nvtiff
 
@@ -36,31 +39,37 @@ CASES = {  # samples, type, tifffile's compression, predictor
     "u16 none": (1, "u2", None, None), "u16 lzw p2": (1, "u2", "lzw", 2),
     "u16 deflate p2": (1, "u2", "zlib", 2), "u16 zstd p2": (1, "u2", "zstd", 2),
     "u16 packbits": (1, "u2", "packbits", None), "rgb8 lzw p2": (3, "u1", "lzw", 2),
-    "rgb8 deflate p2": (3, "u1", "zlib", 2), "f32 deflate": (1, "f4", "zlib", None),
+    "rgb8 deflate p2": (3, "u1", "zlib", 2), "rgb8 zstd p2": (3, "u1", "zstd", 2), "f32 deflate": (1, "f4", "zlib", None),
     "f32 deflate p3": (1, "f4", "zlib", 3), "f32 zstd": (1, "f4", "zstd", None),
     "f32 zstd p3": (1, "f4", "zstd", 3)}
-PATIENCE = 3  # seconds, for all runs of a reader
+CORES = len(os.sched_getaffinity(0))
+ROWS = 256  # of an image, made at a time
 
 
-@functools.lru_cache(maxsize=1)
-def hills(size):
-    """With noise in the last bits, a plain in one corner."""
+def hills(size, at):
+    """Rows from `at` on, with noise in the last bits, a plain in one corner."""
     x = np.arange(size, dtype="f4")
-    y = x[:, None]
+    y = x[at:at + ROWS, None]
     result = 80 * np.sin(x / 23 + y / 31)
     result += 900 + 600 * np.sin(x / 300) * np.cos(y / 470)
-    result += 2 * np.random.default_rng(7).standard_normal((size, size), dtype="f4")
-    result[:size // 5, :size // 5] = 900
+    result += 2 * np.random.default_rng(at).standard_normal(result.shape, dtype="f4")
+    result[:max(0, size // 5 - at), :size // 5] = 900
     return result
 
 
+@functools.lru_cache(maxsize=4)
 def field(size, samples, dtype):
-    if dtype == "f4":
-        return hills(size)
-    if samples == 1:
-        return hills(size).astype(dtype)
-    return np.stack([(hills(size) / 8 + 3 * s) % 256 for s in range(samples)], axis=-1,
-                    dtype=dtype, casting="unsafe")
+    result = np.empty((size, size) + (samples,) * (samples > 1), dtype)
+
+    def make(at):
+        rows = hills(size, at)
+        if samples == 1:
+            result[at:at + ROWS] = rows
+        for s in range(samples if samples > 1 else 0):
+            result[at:at + ROWS, :, s] = (rows / 8 + 3 * s) % 256
+    with concurrent.futures.ThreadPoolExecutor(CORES) as pool:
+        list(pool.map(make, range(0, size, ROWS)))
+    return result
 
 
 def write(folder, name, size, tile, ncopies):
@@ -73,7 +82,7 @@ def write(folder, name, size, tile, ncopies):
         tifffile.imwrite(part, field(size, samples, dtype), tile=(tile, tile), bigtiff=True,
                          photometric="rgb" if samples == 3 else "minisblack",
                          compression=compression, predictor=predictor, metadata=None,
-                         maxworkers=len(os.sched_getaffinity(0)))
+                         maxworkers=CORES)
         part.rename(path)
     copies = [path] + [path.with_suffix(f".{i}.tif") for i in range(1, ncopies)]
     for copy in copies[1:]:
@@ -98,21 +107,7 @@ class Headrace:
 def by_tifffile(paths, device):
     import tifffile
 
-    workers = len(os.sched_getaffinity(0))
-    return [moved(tifffile.imread(path, maxworkers=workers), device) for path in paths]
-
-
-def by_gdal(paths, device):
-    import rasterio
-
-    warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
-    results = []
-    for path in paths:
-        with rasterio.Env(GDAL_CACHEMAX=64), rasterio.open(path, num_threads="all_cpus") as file:
-            bands = file.read()
-        image = bands[0] if len(bands) == 1 else np.moveaxis(bands, 0, -1)
-        results.append(moved(image, device))
-    return results
+    return [moved(tifffile.imread(path, maxworkers=CORES), device) for path in paths]
 
 
 def moved(array, device):
@@ -125,9 +120,14 @@ def moved(array, device):
     return result
 
 
-def to_host(result):
-    return result.get() if hasattr(result, "get") else \
-        result if isinstance(result, np.ndarray) else result.to("numpy")
+def is_same(result, expected, device):
+    """The field is compared where the result lies."""
+    if device == "cpu":
+        return np.array_equal(result if isinstance(result, np.ndarray) else
+                              result.to("numpy"), expected)
+    import cupy
+
+    return bool((cupy.asarray(result) == expected).all())
 
 
 def readers(device, wanted):
@@ -141,12 +141,16 @@ def readers(device, wanted):
                 warnings.warn(f"without nvTIFF: {error}", stacklevel=2)
                 break
     result["tifffile"] = functools.partial(by_tifffile, device=device)
-    result["GDAL"] = functools.partial(by_gdal, device=device)
+    try:
+        read = gdal.Reader()
+        result["GDAL"] = lambda paths: [moved(read(path), device) for path in paths]
+    except (ImportError, OSError) as error:
+        warnings.warn(f"without GDAL: {error}", stacklevel=2)
     return {name: read for name, read in result.items()
             if name == "headrace" or re.search(wanted, name)}
 
 
-def measure(functions, paths, expected, repeats):
+def measure(functions, paths, expected, arguments):
     """{reader: median seconds}, or why not."""
     seconds = {}
     for name, read in functions.items():
@@ -155,15 +159,15 @@ def measure(functions, paths, expected, repeats):
         except (ImportError, RuntimeError, hr.Error) as error:
             seconds[name] = str(error).splitlines()[0]
             continue
-        ends = {id(result): result for result in (results[0], results[-1])}.values()
-        if not all(np.array_equal(to_host(result), expected) for result in ends):
+        ends = results[:1] + results[1:][-1:]
+        if not all(is_same(result, expected, arguments.device) for result in ends):
             seconds[name] = "WRONG"
             continue
-        del results
+        del results, ends
         seconds[name] = []
-    for _ in range(repeats):
+    for _ in range(arguments.repeat):
         for name, runs in seconds.items():
-            if isinstance(runs, list) and sum(runs) < PATIENCE:
+            if isinstance(runs, list) and sum(runs) < arguments.patience:
                 start = time.perf_counter()
                 results = functions[name](paths)
                 runs.append(time.perf_counter() - start)
@@ -172,29 +176,29 @@ def measure(functions, paths, expected, repeats):
             for name, runs in seconds.items()}
 
 
-def measure_case(functions, name, paths, size, arguments):
-    expected = field(size, *CASES[name][:2])
-    seconds = measure(functions, paths, expected, arguments.repeat)
+def measure_case(functions, name, paths, shape, arguments):
+    expected = field(shape[0], *CASES[name][:2])
+    seconds = measure(functions, paths, moved(expected, arguments.device), arguments)
     nbytes = expected.nbytes * len(paths)
     cells = [f"{nbytes / s / 1e9:14.2f}" if isinstance(s, float) else f"{s[:14]:>14}"
              for s in seconds.values()]
     ratio = expected.nbytes / os.path.getsize(paths[0])
-    print(f"{name:16} {ratio:6.2f} " + " ".join(cells), flush=True)
+    print(f"{shape[0]}², {shape[1]}², {name:16}"[:28].ljust(28) + f" {ratio:6.2f} " + " ".join(cells), flush=True)
     if arguments.stages:
         print(functions["headrace"].stages, flush=True)
     if isinstance(seconds["headrace"], str):
         raise SystemExit(f"headrace: {seconds['headrace']}: {paths[0]}")
 
 
-def numbers(text):
-    return [int(part) for part in text.split(",")]
+def shapes(text):
+    return [tuple(int(number) for number in shape.split("/")) for shape in text.split(",")]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sizes", type=numbers, default=[8192])
-    parser.add_argument("--tiles", type=numbers, default=[512])
+    parser.add_argument("--shapes", type=shapes, default=[(8192, 512)])
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--patience", type=float, default=3)
     parser.add_argument("--copies", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dir", default=str(ROOT / "build" / "bench-tiff"))
@@ -205,16 +209,14 @@ def main():
     folder = pathlib.Path(arguments.dir)
     folder.mkdir(parents=True, exist_ok=True)
     functions = readers(arguments.device, arguments.readers)
-    for size in arguments.sizes:
-        for tile in arguments.tiles:
-            print(f"{size}² in tiles of {tile}², {arguments.copies} at once, to "
-                  f"{arguments.device}, {len(os.sched_getaffinity(0))} cores; GB/s of pixels, "
-                  f"medians of {arguments.repeat}")
-            print(f"{'case':16} {'ratio':>6} " + " ".join(f"{name:>14}" for name in functions))
-            for name in CASES:
-                if re.search(arguments.only, name):
-                    paths = write(folder, name, size, tile, arguments.copies)
-                    measure_case(functions, name, paths, size, arguments)
+    print(f"{arguments.copies} at once, to {arguments.device}, {CORES} cores; GB/s of pixels, "
+          f"medians of {arguments.repeat} at most")
+    print(f"{'case':28} {'ratio':>6} " + " ".join(f"{name:>14}" for name in functions))
+    for size, tile in arguments.shapes:
+        for name in sorted(CASES, key=lambda name: CASES[name][:2]):  # fields are kept
+            if re.search(arguments.only, f"{size}/{tile} {name}"):
+                paths = write(folder, name, size, tile, arguments.copies)
+                measure_case(functions, name, paths, (size, tile), arguments)
 
 
 if __name__ == "__main__":
