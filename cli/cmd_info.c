@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "json.h"
+#include "place.h"
 #include "report.h"
 #include "text.h"
 
@@ -217,6 +218,7 @@ static void print_node(hr_node *node, const hr_node_info *info, const char *dtyp
     printf("%s  %s, %s\n", cli_plain(stdout), is_array ? "array" : "group", info->format);
     if (is_array) {
         print_array(info, dtype);
+        cli_place_print(info);
     }
     print_attributes(info->attributes_json, "  ");
     if (!is_array) {
@@ -275,10 +277,11 @@ static int run(cli *c) {
 const cli_command cli_info = {
     .name = "info",
     .summary = "show what an array or a group is",
-    .usage = "URL [--json]\n\n"
-             "Shape, element type, chunks, codecs and attributes of an array; the\n"
-             "attributes of a group and, recursively, its members.\n\n"
-             "  --json                  print one JSON object\n\n",
+    .usage =
+        "URL [--json]\n\n"
+        "Shape, element type, chunks, codecs and attributes of an array, and where a\n"
+        "TIFF lies; the attributes of a group and, recursively, its members.\n\n"
+        "  --json                  print one JSON object\n\n",
     .takes = CLI_TAKES_JSON,
     .min_positional = 1,
     .max_positional = 1,

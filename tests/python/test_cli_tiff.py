@@ -64,6 +64,33 @@ def test_info_describes_a_file(cli, scene):
     assert info["attributes"]["GeoTransform"] == [10, 0.5, 0, 20, 0, -0.25]
 
 
+def test_info_tells_where_a_file_lies_as_gdalinfo_does(cli, scene):
+    lines = cli("info", scene[0]).stdout.decode().splitlines()
+    for line in ("origin      (10, 20)", "pixel size  (0.5, -0.25)", "upper left  (10, 20)",
+                 "lower left  (10, 18.25)", "upper right (12.5, 20)", "lower right (12.5, 18.25)",
+                 "center      (11.25, 19.125)"):
+        assert "  " + line in lines, lines
+
+
+def gdal_structure(size, text):
+    return b"GDAL_STRUCTURAL_METADATA_SIZE=" + size + b" bytes\n" + text
+
+
+@pytest.mark.parametrize("size, text, want", [
+    (b"000055", b"LAYOUT=IFDS_BEFORE_DATA\nBLOCK_LEADER=SIZE_AS_UINT4\n ",
+     {"LAYOUT": "IFDS_BEFORE_DATA", "BLOCK_LEADER": "SIZE_AS_UINT4"}),
+    (b"000057", b"LAYOUT=IFDS_BEFORE_DATA\nKNOWN_INCOMPATIBLE_EDITION=YES\n ", None),
+    (b"999999", b"A=1\n=2\nb=3\nC\n" + 80 * b"D" + b"=4", {"A": "1"}),
+    (b"000003", b"A=\xffB=2\n", {"A": "\xff"}), (b"-00001", b"A=1\n", {"A": "1"}), (b"what", b"", {})])
+def test_info_shows_how_gdal_laid_a_file_out(cli, tmp_path, size, text, want):
+    data = bytearray(b"II*\0\0\0\0\0" + gdal_structure(size, text))
+    data[4:8] = struct.pack("<I", ifd(data, np.ones((4, 2), "<u2"))[0])
+    (tmp_path / "x.tif").write_bytes(data)
+    attributes = json.loads(cli("info", tmp_path / "x.tif", "--json").stdout)["attributes"]
+    got = attributes.get("structural_metadata")
+    assert got is None if want is None else want.items() <= got.items(), got
+
+
 def test_read_gives_any_directory(cli, scene):
     path, image, second = scene
     assert cli("read", path, "-o", "-").stdout == image.tobytes()

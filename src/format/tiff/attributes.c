@@ -220,6 +220,7 @@ static hr_status fill(const hr__tiff_image *image, const hr__tiff_image *base,
     }
     HR__TRY(leave_out(add_levels(image, layout, attributes, err)));
     HR__TRY(leave_out(add_mask(image, base, layout, attributes, err)));
+    HR__TRY(leave_out(hr__tiff_structure(base->file, attributes, err)));
     HR__TRY(leave_out(
         hr__tiff_gdal(base->file, &base->ifd, layout->nsamples, attributes, err)));
     return leave_out(add_place(base, is_overview, layout, attributes, err));

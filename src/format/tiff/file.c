@@ -9,8 +9,6 @@
 
 #define CLASSIC 42
 #define BIG 43
-#define CLASSIC_HEADER_NBYTES 8
-#define BIG_HEADER_NBYTES 16
 
 uint64_t hr__tiff_number(const hr__tiff_file *file, const uint8_t *p, uint32_t nbytes) {
     uint64_t value = 0;
@@ -64,20 +62,20 @@ static uint64_t version_of(hr__tiff_file *file, const uint8_t *header) {
 bool hr__tiff_detect(const hr__byte_source *source) {
     uint8_t header[4];
     hr__tiff_file file;
-    return source->nbytes >= CLASSIC_HEADER_NBYTES &&
+    return source->nbytes >= HR__TIFF_CLASSIC_HEADER &&
            source->read(source->user, 0, sizeof header, header, NULL) == HR_OK &&
            version_of(&file, header) != 0;
 }
 
 hr_status hr__tiff_file_open(const hr__byte_source *source, uint64_t max_nbytes,
                              hr__arena *arena, hr__tiff_file *file, hr_error *err) {
-    uint8_t header[BIG_HEADER_NBYTES];
+    uint8_t header[HR__TIFF_BIG_HEADER];
     *file = (hr__tiff_file){.source = source, .arena = arena, .max_nbytes = max_nbytes};
     file->window = hr__arena_alloc(arena, WINDOW_NBYTES);
     if (file->window == NULL) {
         return hr__fail_memory(err, WINDOW_NBYTES);
     }
-    HR__TRY(hr__tiff_read(file, 0, CLASSIC_HEADER_NBYTES, header, "TIFF header", err));
+    HR__TRY(hr__tiff_read(file, 0, HR__TIFF_CLASSIC_HEADER, header, "TIFF header", err));
     uint64_t version = version_of(file, header);
     if (version == 0) {
         return hr__fail(err, HR_ERR_METADATA,
@@ -89,7 +87,7 @@ hr_status hr__tiff_file_open(const hr__byte_source *source, uint64_t max_nbytes,
         file->first_ifd = hr__tiff_number(file, header + 4, 4);
         return HR_OK;
     }
-    HR__TRY(hr__tiff_read(file, 0, BIG_HEADER_NBYTES, header, "BigTIFF header", err));
+    HR__TRY(hr__tiff_read(file, 0, HR__TIFF_BIG_HEADER, header, "BigTIFF header", err));
     uint64_t offset_nbytes = hr__tiff_number(file, header + 4, 2);
     if (offset_nbytes != 8) {
         return hr__fail(err, HR_ERR_METADATA,

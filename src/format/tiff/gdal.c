@@ -162,3 +162,54 @@ hr_status hr__tiff_gdal(hr__tiff_file *file, const hr__tiff_ifd *ifd, int64_t ns
     json_object_object_add(attributes, "GDAL_METADATA", items);
     return HR_OK;
 }
+
+/* --- of the whole file --- */
+
+static const char structure_start[] = "GDAL_STRUCTURAL_METADATA_SIZE=";
+enum {
+    STRUCTURE_HEADER_NBYTES = 43, /* with six digits and " bytes\n" */
+    STRUCTURE_MAX_NBYTES = 4096
+};
+
+/* "NAME=value" lines as members. */
+static void add_lines(const char *text, json_object *object) {
+    while (*text != '\0') {
+        span line = take_until(&text, "\n");
+        const char *value = memchr(line.at, '=', line.n);
+        char name[64];
+        size_t n = value == NULL ? 0 : (size_t)(value - line.at);
+        if (n == 0 || n >= sizeof name ||
+            strspn(line.at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") != n) {
+            continue;
+        }
+        memcpy(name, line.at, n);
+        name[n] = '\0';
+        json_object_object_add(object, name,
+                               hr__tiff_json_text(value + 1, line.n - n - 1));
+    }
+}
+
+hr_status hr__tiff_structure(hr__tiff_file *file, json_object *attributes,
+                             hr_error *err) {
+    const uint64_t at = file->is_big ? HR__TIFF_BIG_HEADER : HR__TIFF_CLASSIC_HEADER;
+    char text[STRUCTURE_MAX_NBYTES + 1] = "";
+    if (file->source->nbytes < at + STRUCTURE_HEADER_NBYTES) {
+        return HR_OK;
+    }
+    HR__TRY(hr__tiff_read(file, at, STRUCTURE_HEADER_NBYTES, text, "header", err));
+    if (strncmp(text, structure_start, sizeof structure_start - 1) != 0) {
+        return HR_OK;
+    }
+    const uint64_t rest = file->source->nbytes - at - STRUCTURE_HEADER_NBYTES;
+    uint64_t n = strtoul(text + sizeof structure_start - 1, NULL, 10);
+    n = n < STRUCTURE_MAX_NBYTES ? n : STRUCTURE_MAX_NBYTES;
+    n = n < rest ? n : rest;
+    HR__TRY(hr__tiff_read(file, at + STRUCTURE_HEADER_NBYTES, n, text, "header", err));
+    text[n] = '\0';
+    if (strstr(text, "KNOWN_INCOMPATIBLE_EDITION=YES") == NULL) {
+        json_object *object = json_object_new_object();
+        add_lines(text, object);
+        json_object_object_add(attributes, "structural_metadata", object);
+    }
+    return HR_OK;
+}

@@ -19,6 +19,8 @@ typedef struct hr__tiff_file {
     const char *key;              /* in the store */
 } hr__tiff_file;
 
+enum { HR__TIFF_CLASSIC_HEADER = 8, HR__TIFF_BIG_HEADER = 16 }; /* bytes */
+
 hr_status hr__tiff_file_open(const hr__byte_source *source, uint64_t max_nbytes,
                              hr__arena *arena, hr__tiff_file *file, hr_error *err);
 /* HR_ERR_METADATA naming `what` where they are not all in the file. */
@@ -248,5 +250,8 @@ hr_status hr__tiff_geo(hr__tiff_file *file, const hr__tiff_ifd *ifd,
  * "add_offset" where all samples share them, else "scales" and "offsets" */
 hr_status hr__tiff_gdal(hr__tiff_file *file, const hr__tiff_ifd *ifd, int64_t nsamples,
                         json_object *attributes, hr_error *err);
+/* "structural_metadata": what GDAL wrote behind the header of how the file is laid out
+ * (LAYOUT=IFDS_BEFORE_DATA, …), unless a later writer did not keep to it. */
+hr_status hr__tiff_structure(hr__tiff_file *file, json_object *attributes, hr_error *err);
 
 #endif
