@@ -172,6 +172,13 @@ def test_wrong_streams_and_devices_are_refused(a):
     class Torch:
         cuda_stream = 7
 
+    out = np.zeros((8, 5), "i4")
+    for read in (lambda device: a.read(..., out, device=device),
+                 lambda device: hr.read_batch([a], [out], device=device)):
+        with pytest.raises(hr.ArgumentError, match="out lies on cpu, not on cuda:7"):
+            read("cuda:7")
+        assert not out.any()
+    assert a.read(..., out, device="cpu").result() is out
     assert a.read(0, stream=Stream()).result().tolist() == DATA[0].tolist()
     assert a.read(0, stream=Torch()).result().tolist() == DATA[0].tolist()
     with pytest.raises(hr.ArgumentError):

@@ -210,7 +210,8 @@ class Array(_Node):
             wants, (lambda results: results[0]) if is_one else (lambda results: results),
             out=[out] if is_one and out is not None and axis is None else out, stream=stream,
             may_cast=dtype is not None or bool(mask_and_scale), devices=[where] * len(wants),
-            strict=strict, on_error=on_error, progress=progress, axis=axis)
+            strict=strict, on_error=on_error, progress=progress, axis=axis,
+            place=None if device is None else where)
         if is_one and out is not None:
             future._finish = lambda _: out
         return future

@@ -33,10 +33,12 @@ def stream_handle(stream: Any) -> int:
 
 
 class Outputs:
-    """Makes and checks the destinations of one batch; `stream` is what it is ordered after."""
+    """Makes and checks the destinations of one batch; `stream` is what it is ordered after,
+    `place` the device that the caller's memory must lie on."""
 
-    def __init__(self, context: _ext.Context, stream: Any) -> None:
-        self.context, self.stream = context, stream_handle(stream)
+    def __init__(self, context: _ext.Context, stream: Any,
+                 place: tuple[int, int] | None = None) -> None:
+        self.context, self.stream, self._place = context, stream_handle(stream), place
         self._is_given = stream is not None
         self._foreign: list[Tensor] = []
 
@@ -68,6 +70,9 @@ class Outputs:
         self._follow(stream)
         if tensor.readonly:
             raise ArgumentError("out is read-only")
+        if self._place not in (None, tensor.device_id):
+            raise ArgumentError(f"out lies on {tensor.device}, not on "
+                                f"{_config.device_text(self._place)} as device= says")
         self._foreign.append(tensor)
         return tensor
 

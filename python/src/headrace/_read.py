@@ -295,11 +295,12 @@ def _rows(whole: Tensor, counts: Iterable[int]) -> list[Memory]:
 def submit(chosen: Sequence[Want], finish: Callable[[list[Any]], Any], *, out: Any, stream: Any,
            may_cast: bool, devices: Sequence[tuple[int, int]], strict: bool | None = None,
            on_error: str | None = None, progress: Progress | None = None,
-           axis: int | None = None) -> Future:
-    """Start reading. finish makes the future's result of the list of results."""
+           axis: int | None = None, place: tuple[int, int] | None = None) -> Future:
+    """Start reading. finish makes the future's result of the list of results. place: the
+    device that out must lie on."""
     settings = _config.config.given(strict=strict, on_error=on_error)
     context = chosen[0].array._context if chosen else _config.context()
-    outputs = Outputs(context, stream)
+    outputs = Outputs(context, stream, place)
     memory, given = _memory(chosen, out, axis, outputs, may_cast, devices)
     requests = tuple(want.request(own) for want, own in zip(chosen, memory))
     batch = _ext.submit(context, requests, outputs.stream, *settings.reading)
@@ -359,8 +360,8 @@ def read_batch(items: Iterable[Any], out: Any = None, *, axis: int | None = None
     refused before any work. Returns a Future.
     """
     chosen = wants_of(items, dtype, mask_and_scale)
-    devices = [_config.parse_device(device) if device is not None else want.array._device
-               for want in chosen]
+    place = None if device is None else _config.parse_device(device)
+    devices = [place or want.array._device for want in chosen]
     return submit(chosen, lambda results: results, out=out, stream=stream,
                   may_cast=dtype is not None or bool(mask_and_scale), devices=devices,
-                  strict=strict, on_error=on_error, progress=progress, axis=axis)
+                  strict=strict, on_error=on_error, progress=progress, axis=axis, place=place)
