@@ -140,7 +140,8 @@ class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
         sizes = self._sizes(streams, nbytes)
         if None in sizes:
             return self._without_size(streams.data)
-        return self._start(streams, [int(size or 0) for size in sizes], None, None).result()  # type: ignore[no-any-return]
+        future = self._start(streams, [int(size or 0) for size in sizes], None, None, as_one=True)
+        return future.result()  # type: ignore[no-any-return]
 
     def submit(self, bufs: Iterable[Any], nbytes: int | Sequence[int] | None = None, *,
                out: Sequence[Any] | None = None, stream: Any = None) -> Future:
@@ -200,8 +201,9 @@ class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
             return cupy.empty(n, np.dtype(self._dtype).newbyteorder("="))
 
     def _start(self, streams: Streams, sizes: Sequence[int], out: Sequence[Any] | None,
-               stream: Any) -> Future:
-        """Streams of one size are the chunks of an array. Without out, all go into one."""
+               stream: Any, *, as_one: bool = False) -> Future:
+        """Streams of one size are the chunks of an array. Without out, all go into one array.
+        as_one: errors of single streams are not asked for, which makes the plan short."""
         groups = collections.defaultdict[int, list[int]](list)
         for i, size in enumerate(sizes):
             groups[size].append(i)
@@ -213,7 +215,7 @@ class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
             array = _streams.array(store, context, first, self._document(size, len(numbers)))
             n = array.shape[0] // len(numbers)
             boxes = _select.boxes(n * np.arange(len(numbers))[:, None], (n,))
-            wants += _read.wants(array, boxes, None, False)
+            wants += _read.wants(array, [...] if as_one else boxes, None, False)
             first += len(numbers)
         itemsize = np.dtype(self._dtype).itemsize
         into: Any = self._empty(sum(sizes) // itemsize) if out is None else \
@@ -226,7 +228,8 @@ class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
             return [into[ends[i] - size // itemsize:ends[i]] for i, size in enumerate(sizes)]
 
         future._finish = cut if out is None else lambda _: out
-        future._requests = np.argsort(order).tolist()
+        if not as_one:
+            future._requests = np.argsort(order).tolist()
         return future
 
     def _document(self, nbytes: int, nstreams: int) -> bytes:
