@@ -50,6 +50,8 @@ static void print_json(const cli_reader *reader, const hr_batch_stats *stats,
                            json_object_new_uint64(stats->nchunks_host_share));
     json_object_object_add(object, "nvcomp_chunks",
                            json_object_new_uint64(stats->ndecoded_nvcomp));
+    json_object_object_add(object, "whole_device_chunks",
+                           json_object_new_uint64(stats->ndecoded_whole));
     json_object_object_add(object, "slabs", json_object_new_uint64(stats->nslabs));
     json_object_object_add(object, "copied_nbytes",
                            json_object_new_uint64(stats->copied_nbytes));
@@ -88,6 +90,10 @@ static void print_text(const cli_reader *reader, const hr_batch_stats *stats,
     if (stats->ndecoded_nvcomp > 0) {
         printf("nvCOMP   decoded streams of %" PRIu64 " of them\n",
                stats->ndecoded_nvcomp);
+    }
+    if (stats->ndecoded_whole > 0) {
+        printf("whole    device for streams of %" PRIu64 " of them, a few at a time\n",
+               stats->ndecoded_whole);
     }
     cli_stages_print("of", times);
 }

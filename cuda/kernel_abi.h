@@ -303,6 +303,9 @@ typedef struct hr_k_task {
                              aligned */
 } hr_k_task;
 
+/* The status word of a task that HR__KERNEL_LZ4_WHOLE has decoded. */
+#define HR_K_BY_WHOLE 1
+
 /* Decode all tasks. A stream that is not right leaves its status, code << 32 | where in
  * the stream, and zeros from the end of what was decoded; where tasks share a status
  * word, the greatest stays. Words of tasks that went well are not touched. */

@@ -355,6 +355,8 @@ static __device__ __forceinline__ void lz_whole_settle(const hr_k_decode &p) {
         if (*hr_global<const uint64_t>(lz_whole_verdict(task)) == 0) {
             tasks[i] = tasks[ngood];
             tasks[ngood++] = task;
+            uint64_t *status = hr_global<uint64_t>(p.status) + task.status_index;
+            *status = *status == 0 ? HR_K_BY_WHOLE : *status;
         }
     }
     *hr_global<uint32_t>(p.counter) = ngood;

@@ -97,7 +97,7 @@ static bool is_good(void *user) {
     runner_download(t->b->runner, t->status, t->control,
                     t->nstatus_nbytes - sizeof(uint64_t));
     for (uint32_t i = 0; i < t->params.ntasks; i++) {
-        if (t->status[i] != 0) {
+        if (t->status[i] > HR_K_BY_WHOLE) {
             return false;
         }
     }

@@ -224,6 +224,8 @@ typedef struct hr_batch_stats {
     uint64_t direct_nbytes;   /* of read_nbytes, past the page cache (HR_IO_DIRECT); those
                                  of an object count once it is closed */
     uint64_t nchunks_host_share; /* for the host, by hr_read_options.host_share */
+    uint64_t ndecoded_whole; /* of ndecoded_device, those with streams that were so few
+                                and so large that the whole device shared them */
 } hr_batch_stats;
 
 #define HR_BATCH_STATS_INIT ((hr_batch_stats){.struct_size = sizeof(hr_batch_stats)})

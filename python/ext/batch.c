@@ -198,14 +198,14 @@ static PyObject *batch_stats(PyObject *object, PyObject *args) {
     }
     typedef unsigned long long u64;
     return Py_BuildValue(
-        "{sK sK sK sK sK sK sK sK sK sK sK sK sK sK sK}", "nchunks", (u64)s.nchunks,
+        "{sK sK sK sK sK sK sK sK sK sK sK sK sK sK sK sK}", "nchunks", (u64)s.nchunks,
         "nchunks_missing", (u64)s.nchunks_missing, "nreads", (u64)s.nreads, "read_nbytes",
         (u64)s.read_nbytes, "decoded_nbytes", (u64)s.decoded_nbytes, "copied_nbytes",
         (u64)s.copied_nbytes, "ndecoded_cpu", (u64)s.ndecoded_cpu, "ndecoded_device",
         (u64)s.ndecoded_device, "nslabs", (u64)s.nslabs, "read_ns", (u64)s.read_ns,
         "wait_ns", (u64)s.wait_ns, "nkept_encoded", (u64)s.nkept_encoded, "nkept_decoded",
         (u64)s.nkept_decoded, "direct_nbytes", (u64)s.direct_nbytes, "nchunks_host_share",
-        (u64)s.nchunks_host_share);
+        (u64)s.nchunks_host_share, "ndecoded_whole", (u64)s.ndecoded_whole);
 }
 
 static PyObject *batch_stages(PyObject *object, PyObject *args) {

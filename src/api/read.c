@@ -218,6 +218,7 @@ hr_status hr_batch_get_stats(hr_batch *batch, hr_batch_stats *stats, hr_error *e
     known.nkept_decoded = atomic_load(&run->nkept_decoded);
     known.direct_nbytes = atomic_load(&run->direct_nbytes);
     known.nchunks_host_share = run->nhost_share;
+    known.ndecoded_whole = atomic_load(&run->ndecoded_whole);
     known.nslabs = atomic_load(&run->nslabs);
     known.read_ns = atomic_load(&run->stages.ns[HR_STAGE_READ]);
     known.wait_ns = atomic_load(&run->wait_ns);

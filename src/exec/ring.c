@@ -42,16 +42,25 @@ static hr__ring_slot *find_idle(hr__ring *ring, hr__need need) {
     return best;
 }
 
-/* Let one go that nobody uses now. False: there is none. */
+/* Let one go that nobody uses now, and where there is no slot at all what they shared.
+ * False: there is none. */
 static bool release_idle(hr__ring *ring) {
+    bool any = false;
     for (uint32_t i = 0; i < ring->max_slots; i++) {
         hr__ring_slot *s = &ring->slots[i];
         if (is_allocated(s) && s->state == HR__SLOT_IDLE) {
             hr__ring_slot_release(ring, s);
             return true;
         }
+        any |= is_allocated(s);
     }
-    return false;
+    return !any && hr__ring_shared_release(ring);
+}
+
+bool hr__ring_make_budget(hr__ring *ring, hr__need need) {
+    while (!fits_budget(ring, need) && release_idle(ring)) {
+    }
+    return fits_budget(ring, need);
 }
 
 static void release_all_idle(hr__ring *ring) {

@@ -46,6 +46,14 @@ typedef struct hr__need {
     uint64_t payload, scratch;
 } hr__need;
 
+/* Scratch beside that of the slots, which their holders have one after the other. */
+typedef struct hr__ring_shared {
+    hr__devptr memory;
+    uint64_t nbytes;
+    hr__event past; /* of who had it last; NULL: nobody yet */
+    bool is_taken;
+} hr__ring_shared;
+
 typedef struct hr__ring {
     hr__device *device;
     hr_allocator allocator;
@@ -57,6 +65,7 @@ typedef struct hr__ring {
     uint32_t max_slots;
     uint32_t nwaiting; /* threads that could use a slot now */
     uint64_t next_ticket;
+    hr__ring_shared shared;
     hr__ring_slot slots[HR__RING_SLOTS];
 } hr__ring;
 
@@ -71,6 +80,13 @@ hr_status hr__ring_acquire(hr__ring *ring, hr__need need, bool wait, hr__ring_sl
  * HR_ERR_MEMORY. */
 hr_status hr__ring_grow_tables(hr__ring *ring, hr__ring_slot *slot, hr__need need,
                                hr_error *err);
+/* Shared scratch for what is queued on slot->stream until it is left, which has to
+ * follow; waits for others that have it. At least so many bytes, and as many as are
+ * wanted if the budget has them; *out = 0: it has not even the least now. */
+hr_status hr__ring_share(hr__ring *ring, const hr__ring_slot *slot, uint64_t least,
+                         uint64_t wanted, hr__devptr *out, uint64_t *nbytes,
+                         hr_error *err);
+hr_status hr__ring_share_leave(hr__ring *ring, const hr__ring_slot *slot, hr_error *err);
 /* Everything queued on slot->stream belongs to it; records the event. If that fails the
  * stream is waited for. */
 void hr__ring_give_back(hr__ring *ring, hr__ring_slot *slot);

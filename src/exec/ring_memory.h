@@ -16,6 +16,10 @@ void hr__ring_slot_release(hr__ring *ring, hr__ring_slot *s);
  * that nobody who waits is told. */
 hr_status hr__ring_slot_allocate(hr__ring *ring, hr__ring_slot *s, hr__need need,
                                  hr_error *err);
+/* What slots share, where nobody has it now. */
+bool hr__ring_shared_release(hr__ring *ring);
+/* Make room in the budget by letting idle slots go. False: there is none. */
+bool hr__ring_make_budget(hr__ring *ring, hr__need need);
 /* Of the tables of a slot that the caller holds, likewise. */
 void hr__ring_tables_release(hr__ring *ring, hr__ring_slot *s);
 hr_status hr__ring_tables_allocate(hr__ring *ring, hr__ring_slot *s, hr__need need,

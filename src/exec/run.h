@@ -101,7 +101,7 @@ typedef struct hr__run {
     atomic_uint_fast64_t direct_nbytes;
     atomic_uint_fast64_t nmissing, nreads, read_nbytes, decoded_nbytes, copied_nbytes;
     atomic_uint_fast64_t decoded_cpu_nbytes, ndecoded_cpu, ndecoded_device,
-        ndecoded_nvcomp;
+        ndecoded_nvcomp, ndecoded_whole;
     atomic_uint_fast64_t nkept_encoded, nkept_decoded;
     atomic_uint_fast64_t nslabs, wait_ns; /* time of all threads together */
     hr__stages stages;

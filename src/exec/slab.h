@@ -26,6 +26,7 @@ typedef struct hr__slab {
     uint64_t status_at; /* of the chunks' status words in the tables, once flushed */
     bool is_shuffled;   /* some of its chunks, once decoded */
     bool is_sent;       /* all was queued */
+    bool shares;        /* it has what the ring's slots share */
     hr__slab_nvcomp nvcomp;
 } hr__slab;
 

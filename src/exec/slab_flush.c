@@ -28,6 +28,25 @@ static hr__lz_machine share_of(const hr__device *d) {
                             .block_shared_nbytes = d->block_shared_nbytes};
 }
 
+/* So many streams at a time as have scratch of their own; a team gets those of them that
+ * cannot be decoded so. */
+static hr_status launch_whole(hr__slab *slab, const hr_k_decode *decode,
+                              const hr_k_task *tasks, hr_error *err) {
+    hr__device *d = slab->ring->device;
+    for (uint32_t i = 0, n; i < decode->ntasks; i += n) {
+        for (n = 1; i + n < decode->ntasks && tasks[i + n].scratch > tasks[i].scratch;) {
+            n++;
+        }
+        hr_k_decode some = *decode;
+        some.tasks += i * sizeof *tasks;
+        some.ntasks = n;
+        const hr_k_whole whole = hr__lz_whole(&some, tasks + i);
+        HR__TRY(d->ops->launch(d, slab->slot->stream, HR__KERNEL_LZ4_WHOLE, &whole, err));
+        HR__TRY(d->ops->launch(d, slab->slot->stream, HR__KERNEL_LZ4, &some, err));
+    }
+    return HR_OK;
+}
+
 static hr_status launch_leaves(hr__slab *slab, const hr__slab_tables *t, hr_error *err) {
     static const struct {
         hr__kernel kernel;
@@ -55,13 +74,10 @@ static hr_status launch_leaves(hr__slab *slab, const hr__slab_tables *t, hr_erro
         } else if (decode.ntasks > 0 && decoders[f].choose != NULL) {
             decode.team = decoders[f].choose(tasks + first, decode.ntasks,
                                              slab->is_shuffled, &machine);
-            if (tasks[first].scratch != 0) {
-                const hr_k_whole whole = hr__lz_whole(&decode, tasks + first);
-                HR__TRY(d->ops->launch(d, slab->slot->stream, HR__KERNEL_LZ4_WHOLE,
-                                       &whole, err));
-            }
-            HR__TRY(
-                d->ops->launch(d, slab->slot->stream, decoders[f].kernel, &decode, err));
+            HR__TRY(f == HR__LEAF_LZ4 && slab->shares
+                        ? launch_whole(slab, &decode, tasks + first, err)
+                        : d->ops->launch(d, slab->slot->stream, decoders[f].kernel,
+                                         &decode, err));
         }
         first += t->ntasks[f];
     }
@@ -141,16 +157,10 @@ static hr_status copy_up(hr__slab *slab, uint64_t tables_nbytes, hr_error *err) 
     return HR_OK;
 }
 
-static hr_status send(hr__slab *slab, hr__slab_tables *t, hr_error *err) {
+static hr_status launch_all(hr__slab *slab, hr__slab_tables *t, hr_error *err) {
     hr__device *d = slab->ring->device;
     hr__ring_slot *slot = slab->slot;
-    hr__run *run = slab->run;
-    hr__need need = {0};
-    hr__slab_lay_out(slab, t);
-    need.payload = t->nbytes;
-    HR__TRY(hr__slab_nvcomp_temp(slab, &need.scratch, err));
-    HR__TRY(hr__ring_grow_tables(slab->ring, slot, need, err));
-    HR__TRY(hr__slab_fill(slab, t, err));
+    const hr__run *run = slab->run;
     for (uint32_t i = 0; i < run->nstarts; i++) {
         if (run->starts[i].ring == slab->ring) {
             HR__TRY(d->ops->stream_wait(d, slot->stream, run->starts[i].event, err));
@@ -166,6 +176,23 @@ static hr_status send(hr__slab *slab, hr__slab_tables *t, hr_error *err) {
     HR__TRY(mark(slab, HR_STAGE_STORE, err));
     HR__TRY(launch_stores(slab, t, HR__SLAB_STORES, err));
     return bring_statuses(slab, t, err);
+}
+
+static hr_status send(hr__slab *slab, hr__slab_tables *t, hr_error *err) {
+    hr__need need = {0};
+    hr__slab_lay_out(slab, t);
+    need.payload = t->nbytes;
+    HR__TRY(hr__slab_nvcomp_temp(slab, &need.scratch, err));
+    HR__TRY(hr__ring_grow_tables(slab->ring, slab->slot, need, err));
+    hr_status status = hr__slab_fill(slab, t, err);
+    if (status == HR_OK) {
+        status = launch_all(slab, t, err);
+    }
+    if (slab->shares) {
+        const hr_status left = hr__ring_share_leave(slab->ring, slab->slot, err);
+        status = status == HR_OK ? left : status;
+    }
+    return status;
 }
 
 /* --- afterwards --- */
@@ -251,7 +278,9 @@ static void landed(void *user, hr__ring_slot *slot, const hr_error *err) {
         uint64_t status;
         memcpy(&status, slot->tables.pinned + slab->status_at + i * sizeof status,
                sizeof status);
-        if (status != 0) {
+        if (status == HR_K_BY_WHOLE) {
+            atomic_fetch_add(&run->ndecoded_whole, 1);
+        } else if (status != 0) {
             report_chunk(run, chunks[i].chunk, status);
         }
     }

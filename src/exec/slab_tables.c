@@ -94,6 +94,9 @@ hr_status hr__slab_push_filter(hr__slab *slab, hr__stage_kind kind,
 
 /* --- the tables --- */
 
+/* Of scratch that slabs share, unless one stream wants more. */
+#define SHARED_NBYTES (UINT64_C(64) << 20)
+
 static uint64_t place(hr__slab_tables *t, uint64_t nbytes) {
     uint64_t at = t->nbytes;
     t->nbytes =
@@ -157,26 +160,38 @@ void hr__slab_lay_out(hr__slab *slab, hr__slab_tables *t) {
     t->status = place(t, hr__slab_vec(slab, HR__SLAB_CHUNKS)->n * sizeof(uint64_t));
 }
 
-/* A few large LZ4 streams, decoded by the whole device, if the slab has room for that. */
-static void share_device(hr__slab *slab, hr_k_task *tasks, uint32_t n) {
-    const hr__twin *p = &slab->slot->payload;
+/* A few large LZ4 streams, decoded by the whole device, if scratch can be had for that:
+ * so many at a time as it serves. */
+static hr_status share_device(hr__slab *slab, hr_k_task *tasks, uint32_t n,
+                              hr_error *err) {
     const hr__device *d = slab->ring->device;
     const hr__lz_machine machine = {d->nmultiprocessors, d->block_shared_nbytes};
-    uint64_t need = HR__SLAB_ALIGNMENT;
+    if (!hr__lz_is_for_whole(tasks, n, slab->is_shuffled, &machine)) {
+        return HR_OK;
+    }
+    uint64_t most = 0, total = 0, nbytes = 0, at = 0;
     for (uint32_t i = 0; i < n; i++) {
-        need += hr__slab_aligned(hr__lz_whole_room(&tasks[i]));
+        const uint64_t room = hr__slab_aligned(hr__lz_whole_room(&tasks[i]));
+        most = room > most ? room : most;
+        total += room;
     }
-    if (!hr__lz_is_for_whole(tasks, n, slab->is_shuffled, &machine) ||
-        need > p->device_nbytes - p->pinned_nbytes - slab->scratch) {
-        return;
+    hr__devptr scratch;
+    HR__TRY(hr__ring_share(slab->ring, slab->slot, most,
+                           total < SHARED_NBYTES ? total : SHARED_NBYTES, &scratch,
+                           &nbytes, err));
+    slab->shares = scratch != 0;
+    for (uint32_t i = 0; i < n && slab->shares; i++) {
+        const uint64_t room = hr__slab_aligned(hr__lz_whole_room(&tasks[i]));
+        at = room > nbytes - at ? 0 : at;
+        tasks[i].scratch = scratch + at;
+        at += room;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        tasks[i].scratch = hr__slab_reserve_scratch(slab, hr__lz_whole_room(&tasks[i]));
-    }
+    return HR_OK;
 }
 
 /* By format, each longest first. */
-static void fill_tasks(hr__slab *slab, const hr__slab_tables *t, hr_k_task *out) {
+static hr_status fill_tasks(hr__slab *slab, const hr__slab_tables *t, hr_k_task *out,
+                            hr_error *err) {
     const hr__slab_task *tasks = hr__slab_vec(slab, HR__SLAB_TASKS)->items;
     hr_k_task *end[HR__NLEAF_FORMATS], *at = out;
     for (int f = 0; f < HR__NLEAF_FORMATS; f++) {
@@ -190,11 +205,12 @@ static void fill_tasks(hr__slab *slab, const hr__slab_tables *t, hr_k_task *out)
     for (int f = 0; f < HR__NLEAF_FORMATS; f++) {
         hr_k_task *first = end[f] - t->ntasks[f];
         hr__lz_sort_tasks(first, t->ntasks[f]);
-        if (f == HR__LEAF_LZ4) {
-            share_device(slab, first, t->ntasks[f]);
+        if (f == HR__LEAF_LZ4 && !hr__slab_nvcomp_takes(slab, HR__LEAF_LZ4)) {
+            HR__TRY(share_device(slab, first, t->ntasks[f], err));
         }
         hr__slab_nvcomp_fill(slab, (hr__leaf_format)f, first, &nvcomp);
     }
+    return HR_OK;
 }
 
 /* Tiles are counted here, for the tasks begin with what is counted. */
@@ -221,7 +237,7 @@ static void fill_filters(hr__slab *slab, hr__slab_tables *t, uint8_t *base) {
 hr_status hr__slab_fill(hr__slab *slab, hr__slab_tables *t, hr_error *err) {
     uint8_t *base = slab->slot->tables.pinned;
     const hr__slab_store_task *stores = hr__slab_vec(slab, HR__SLAB_STORE_TASKS)->items;
-    fill_tasks(slab, t, (hr_k_task *)(base + t->tasks));
+    HR__TRY(fill_tasks(slab, t, (hr_k_task *)(base + t->tasks), err));
     fill_filters(slab, t, base);
     const hr__kzstd_batch zstd = hr__slab_zstd_batch(slab);
     hr__devptr device = slab->slot->tables.device;

@@ -20,6 +20,7 @@ typedef struct world {
     hr_context *context;
     hr_store *store;
     uint8_t *raw, *got;
+    hr_batch_stats stats;
     hr_error err;
 } world;
 
@@ -60,7 +61,12 @@ static void put_chunks(world *w, int damaged) {
     free(encoded);
 }
 
-static void open_world(world *w) {
+/* Of some 4.7 MiB that a stream wants, slots have a part: a fourth of what they do not
+ * share between them. */
+#define ENOUGH (UINT64_C(24) << 20)
+#define TOO_LITTLE (UINT64_C(12) << 20)
+
+static void open_world(world *w, uint64_t budget) {
     char meta[256];
     (void)snprintf(meta, sizeof meta,
                    "{\"zarr_format\":2,\"shape\":[%zu],\"chunks\":[%d],\"dtype\":\"|u1\","
@@ -69,6 +75,7 @@ static void open_world(world *w) {
                    NBYTES, CHUNK_NBYTES);
     hr_context_options options = HR_CONTEXT_OPTIONS_INIT;
     options.nthreads = 2;
+    options.device_scratch_nbytes = budget;
     *w = (world){.raw = malloc(NBYTES), .got = malloc(NBYTES), .err = HR_ERROR_INIT};
     assert_true(w->raw != NULL && w->got != NULL);
     assert_int_equal(hr_context_create(&options, &w->context, &w->err), HR_OK);
@@ -86,9 +93,8 @@ static void close_world(world *w) {
 
 static hr_status read_array(world *w) {
     hr_read_options options = HR_READ_OPTIONS_INIT;
-    hr_batch_stats stats;
     options.strict = true;
-    return read_bytes(w->context, w->store, w->got, NBYTES, &options, &stats, &w->err);
+    return read_bytes(w->context, w->store, w->got, NBYTES, &options, &w->stats, &w->err);
 }
 
 static void large_streams_are_decoded_exactly(void **state) {
@@ -97,10 +103,43 @@ static void large_streams_are_decoded_exactly(void **state) {
         skip();
     }
     world w;
-    open_world(&w);
+    open_world(&w, 0);
     put_chunks(&w, -1);
     assert_int_equal(read_array(&w), HR_OK);
     assert_memory_equal(w.got, w.raw, NBYTES);
+    assert_int_equal(w.stats.ndecoded_whole, NCHUNKS);
+    close_world(&w);
+}
+
+static void scratch_for_them_is_shared_by_slabs_that_lack_it(void **state) {
+    (void)state;
+    if (!has_simt()) {
+        skip();
+    }
+    world w;
+    open_world(&w, ENOUGH);
+    put_chunks(&w, -1);
+    for (int i = 0; i < 2; i++) { /* the second has the first one's */
+        memset(w.got, 0, NBYTES);
+        assert_int_equal(read_array(&w), HR_OK);
+        assert_memory_equal(w.got, w.raw, NBYTES);
+        assert_int_equal(w.stats.ndecoded_whole, NCHUNKS);
+    }
+    close_world(&w);
+}
+
+static void without_scratch_a_team_decodes_them(void **state) {
+    (void)state;
+    if (!has_simt()) {
+        skip();
+    }
+    world w;
+    open_world(&w, TOO_LITTLE);
+    put_chunks(&w, -1);
+    assert_int_equal(read_array(&w), HR_OK);
+    assert_memory_equal(w.got, w.raw, NBYTES);
+    assert_int_equal(w.stats.ndecoded_device, NCHUNKS);
+    assert_int_equal(w.stats.ndecoded_whole, 0);
     close_world(&w);
 }
 
@@ -110,9 +149,10 @@ static void a_damaged_stream_is_told_and_harms_no_other(void **state) {
         skip();
     }
     world w;
-    open_world(&w);
+    open_world(&w, 0);
     put_chunks(&w, 1);
     assert_int_equal(read_array(&w), HR_ERR_DATA);
+    assert_int_equal(w.stats.ndecoded_whole, NCHUNKS - 1);
     assert_non_null(strstr(w.err.key, "a/1"));
     assert_non_null(strstr(w.err.message, "refers to bytes before its output"));
     assert_memory_equal(w.got, w.raw, CHUNK_NBYTES);
@@ -124,6 +164,8 @@ static void a_damaged_stream_is_told_and_harms_no_other(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_streams_are_decoded_exactly),
+        cmocka_unit_test(scratch_for_them_is_shared_by_slabs_that_lack_it),
+        cmocka_unit_test(without_scratch_a_team_decodes_them),
         cmocka_unit_test(a_damaged_stream_is_told_and_harms_no_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
