@@ -7,6 +7,7 @@
 #include "exec/ring_memory.h"
 
 #define TABLES_ALIGNMENT 256
+#define ROUNDING 8 /* by so manieth parts */
 
 /* --- choosing one --- */
 
@@ -245,10 +246,21 @@ static hr_status add_slot(hr__ring *ring, hr__need size, hr__need need,
     return status;
 }
 
+/* Chunks of about one size shall be served by the same slots. */
+static uint64_t rounded(uint64_t nbytes) {
+    uint64_t step = TABLES_ALIGNMENT;
+    while (step < nbytes / ROUNDING) {
+        step *= 2;
+    }
+    return nbytes / step * step + (nbytes % step > 0 ? step : 0);
+}
+
 hr_status hr__ring_acquire(hr__ring *ring, hr__need need, bool wait, hr__ring_slot **out,
                            hr_error *err) {
     HR__TRY(check_possible(ring, need, err));
-    hr__need size = at_least(need, ring->usual);
+    const hr__need ample = {.payload = rounded(need.payload),
+                            .scratch = rounded(need.scratch)};
+    hr__need size = at_least(ample, ring->usual);
     if (!hr__ring_allows(ring, size)) {
         size = need;
     }

@@ -8,13 +8,25 @@
 #define USUAL_PAYLOAD (8 * MIB)
 #define USUAL_SCRATCH (32 * MIB)
 
+/* Smaller slots hold not even one chunk of usual size with what its kernels need, and
+ * give way to larger ones, again and again: rather fewer. */
+#define LEAST_SLOT (8 * MIB)
+#define LEAST_SLOTS 4
+
+static uint32_t count_slots(uint64_t device_budget, uint32_t most) {
+    const uint64_t n = device_budget / LEAST_SLOT;
+    const uint32_t fit = n < LEAST_SLOTS      ? LEAST_SLOTS
+                         : n < HR__RING_SLOTS ? (uint32_t)n
+                                              : HR__RING_SLOTS;
+    return most < fit ? most : fit;
+}
+
 void hr__ring_set_init(hr__ring_set *set, const hr_allocator *a, uint64_t pinned_budget,
                        uint64_t device_budget, uint32_t max_slots) {
     *set = (hr__ring_set){.allocator = a,
                           .pinned_budget = pinned_budget,
                           .device_budget = device_budget,
-                          .max_slots =
-                              max_slots < HR__RING_SLOTS ? max_slots : HR__RING_SLOTS,
+                          .max_slots = count_slots(device_budget, max_slots),
                           .generation = hr__fork_generation()};
     hr__lock_init(&set->lock);
 }

@@ -27,9 +27,12 @@ static hr_status range_need(const hr__run *run, const hr__kernel_chain *kernels,
     if (!fits) {
         return hr__fail(err, HR_ERR_OVERFLOW, "the chunks of a range are too large");
     }
-    /* Leaves may want scratch beside what they make: more only where a slot has it. */
+    /* Leaves may want scratch beside what they make: more than a slot has where theirs
+     * do so as a rule. */
     const uint64_t usual = ring->usual.scratch, ample = scratch * LEAVES_SHARE;
-    if (scratch <= usual / LEAVES_SHARE) {
+    const hr__need whole = {.payload = payload, .scratch = ample};
+    if (scratch <= usual / LEAVES_SHARE ||
+        (kernels->scratch_ratio > 0 && hr__ring_allows(ring, whole))) {
         scratch = ample;
     } else if (scratch < usual) {
         scratch = usual;

@@ -229,6 +229,44 @@ static void hooks_are_called_without_the_lock(void **state) {
     assert_int_equal(atomic_load(&h.live[1]), 0);
 }
 
+static void chunks_of_about_one_size_are_served_by_the_same_slots(void **state) {
+    (void)state;
+    world w;
+    hooks h = {0};
+    hr_device_allocator functions;
+    open_hooked(&w, &h, &functions);
+    hr__device *d = w.ring->device;
+    void *saved = NULL;
+    assert_int_equal(d->ops->enter(d, &saved, NULL), HR_OK);
+    for (uint64_t i = 0; i < 100; i++) { /* larger than what is usual, by and by */
+        const hr__need need = {.payload = 100 * KIB + 40 * i,
+                               .scratch = 500 * KIB + 200 * i};
+        hr__ring_slot *slot = NULL;
+        assert_int_equal(hr__ring_acquire(w.ring, need, true, &slot, NULL), HR_OK);
+        hr__ring_give_back(w.ring, slot);
+        hr__ring_drain(w.ring);
+    }
+    assert_in_range(atomic_load(&h.ncalls), 2, 6);
+    d->ops->leave(d, saved);
+    close_world(&w);
+}
+
+static void a_small_budget_has_fewer_slots(void **state) {
+    (void)state;
+    const uint64_t mib = KIB * KIB;
+    hr__ring_set set;
+    hr__ring_set_init(&set, &hr__malloc_allocator, 64 * mib, 64 * mib, 32);
+    assert_int_equal(set.max_slots, 8);
+    assert_true(hr__ring_set_usual(&set).scratch > 4 * mib);
+    hr__ring_set_free(&set);
+    hr__ring_set_init(&set, &hr__malloc_allocator, 64 * mib, 1 * mib, 32);
+    assert_int_equal(set.max_slots, 4);
+    hr__ring_set_free(&set);
+    hr__ring_set_init(&set, &hr__malloc_allocator, 256 * mib, 1024 * mib, 32);
+    assert_int_equal(set.max_slots, 32);
+    hr__ring_set_free(&set);
+}
+
 /* Slots of all sizes, one at a time. */
 static void *come_and_go(void *user) {
     hr__ring *ring = user;
@@ -288,6 +326,8 @@ int main(void) {
         cmocka_unit_test(a_slot_on_its_way_is_no_starving),
         cmocka_unit_test(a_stream_goes_on_behind_slots_on_their_way),
         cmocka_unit_test(hooks_are_called_without_the_lock),
+        cmocka_unit_test(chunks_of_about_one_size_are_served_by_the_same_slots),
+        cmocka_unit_test(a_small_budget_has_fewer_slots),
         cmocka_unit_test(threads_share_the_budget_also_where_memory_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
