@@ -94,6 +94,7 @@ hr_status hr__slab_push_filter(hr__slab *slab, hr__stage_kind kind,
 
 /* --- the tables --- */
 
+#define WHOLE_CHUNKS 8
 /* Of scratch that slabs share, unless one stream wants more. */
 #define SHARED_NBYTES (UINT64_C(64) << 20)
 
@@ -161,12 +162,14 @@ void hr__slab_lay_out(hr__slab *slab, hr__slab_tables *t) {
 }
 
 /* A few large LZ4 streams, decoded by the whole device, if scratch can be had for that:
- * so many at a time as it serves. */
+ * so many at a time as it serves. Of a read of many chunks the slabs on their way share
+ * the device better. */
 static hr_status share_device(hr__slab *slab, hr_k_task *tasks, uint32_t n,
                               hr_error *err) {
     const hr__device *d = slab->ring->device;
     const hr__lz_machine machine = {d->nmultiprocessors, d->block_shared_nbytes};
-    if (!hr__lz_is_for_whole(tasks, n, slab->is_shuffled, &machine)) {
+    if (slab->run->plan.nchunks > WHOLE_CHUNKS ||
+        !hr__lz_is_for_whole(tasks, n, slab->is_shuffled, &machine)) {
         return HR_OK;
     }
     uint64_t most = 0, total = 0, nbytes = 0, at = 0;
