@@ -9,7 +9,7 @@ DEMO_ARRAY := examples/data/jacksboro.zarr/elevation
 DEMO_PNG := $(BUILD)/jacksboro.png
 # Tests of the extension itself.
 ASAN_PYTHON := $(addprefix tests/python/test_package_,many.py reads.py tensors.py)
-SAN := -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g" -DHR_CUDA=off
+SAN := -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g" -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g" -DHR_CUDA=off
 
 .PHONY: demo test build build-tests setup-test corpus pytest check check-asan check-tsan bench-host bench-e2e bench-tiff clean help
 

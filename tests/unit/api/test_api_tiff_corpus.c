@@ -57,6 +57,15 @@ static void choose_window(const hr_node_info *info, int64_t *shape, bool *is_cor
     }
 }
 
+/* One chunk is one team's work, which takes the CPU many seconds. */
+static bool is_large_chunk(const hr_node_info *info) {
+    double nbytes = (double)info->dtype.itemsize;
+    for (int32_t k = 0; k < info->ndim; k++) {
+        nbytes *= (double)info->chunk_shape[k];
+    }
+    return nbytes > MAX_NBYTES;
+}
+
 static hr_status read_with(hr_node *node, const hr_selection *selection,
                            const hr_tensor *dst, int strict, hr_error *err) {
     hr_request r = HR_REQUEST_INIT;
@@ -110,7 +119,8 @@ static uint8_t *read_array(const char *path, size_t *nbytes, bool *is_corner,
     assert_non_null(bytes);
     memset(bytes, 0xA5, *nbytes);
     hr_tensor dst = {.data = bytes,
-                     .device = {.type = (int32_t)tally.device},
+                     .device = {.type = (int32_t)(is_large_chunk(&info) ? HR_DEVICE_CPU
+                                                                        : tally.device)},
                      .dtype = info.dtype,
                      .ndim = info.ndim,
                      .shape = shape};

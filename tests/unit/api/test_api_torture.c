@@ -259,7 +259,8 @@ static void open_all(attempt *a) {
     hr_context_options o = HR_CONTEXT_OPTIONS_INIT;
     o.allocator = &allocator;
     o.nthreads = 2;
-    o.scratch_nbytes = 1 << 20;
+    o.scratch_nbytes = 1 << 20; /* little to wipe out, thousands of times */
+    o.device_scratch_nbytes = 1 << 20;
     AGAIN(a, hr_context_create(&o, &a->context, &a->err));
     AGAIN(a, hr_store_create_memory(a->context, &a->store, &a->err));
     AGAIN(a, files_store(a->files, a->store, &a->err));
