@@ -8,7 +8,7 @@ PYTHON := .venv/bin/python
 DEMO_ARRAY := examples/data/jacksboro.zarr/elevation
 DEMO_PNG := $(BUILD)/jacksboro.png
 # Tests of the extension itself.
-ASAN_PYTHON := $(addprefix tests/python/test_package_,many.py reads.py tensors.py)
+ASAN_PYTHON := $(addprefix tests/python/test_,numcodecs.py package_many.py package_reads.py package_tensors.py)
 SAN := -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g" -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g" -DHR_CUDA=off
 
 .PHONY: demo test build build-tests setup-test corpus pytest check check-asan check-tsan bench-host bench-e2e bench-tiff clean help

@@ -15,8 +15,10 @@
 
 #include "fixture.h"
 
-enum { CHUNK = 100000, NCHUNKS = 5, ROOM = CHUNK + 1024 };
-#define NBYTES ((size_t)NCHUNKS * CHUNK)
+#define CHUNK ((size_t)100000)
+#define ROOM (CHUNK + 1024)
+enum { NCHUNKS = 5 };
+#define NBYTES (NCHUNKS * CHUNK)
 
 typedef struct value {
     uint8_t *bytes; /* of just the size, so that a byte beyond is found out */
@@ -80,10 +82,10 @@ static size_t encode_zstd(const uint8_t *raw, uint8_t *out) {
 }
 
 static size_t encode_lz4(const uint8_t *raw, uint8_t *out) {
-    const uint32_t n = CHUNK;
+    const uint32_t n = (uint32_t)CHUNK;
     memcpy(out, &n, sizeof n);
-    return 4 + (size_t)LZ4_compress_default((const char *)raw, (char *)out + 4, CHUNK,
-                                            ROOM - 4);
+    return 4 + (size_t)LZ4_compress_default((const char *)raw, (char *)out + 4,
+                                            (int)CHUNK, (int)ROOM - 4);
 }
 
 static size_t encode_blosc(const uint8_t *raw, uint8_t *out) {
@@ -92,9 +94,9 @@ static size_t encode_blosc(const uint8_t *raw, uint8_t *out) {
 }
 
 static size_t encode_bz2(const uint8_t *raw, uint8_t *out) {
-    unsigned n = ROOM;
-    return BZ2_bzBuffToBuffCompress((char *)out, &n, (char *)(uintptr_t)raw, CHUNK, 5, 0,
-                                    0) == BZ_OK
+    unsigned n = (unsigned)ROOM;
+    return BZ2_bzBuffToBuffCompress((char *)out, &n, (char *)(uintptr_t)raw,
+                                    (unsigned)CHUNK, 5, 0, 0) == BZ_OK
                ? n
                : 0;
 }
