@@ -5,10 +5,12 @@ SPDX-License-Identifier: Apache-2.0
 """
 
 import os
+import pathlib
 import random
 
 import numpy as np
 import pytest
+import zarr
 
 hr = pytest.importorskip("headrace", reason="the package is not built")
 import random_arrays  # noqa: E402
@@ -30,6 +32,13 @@ def devices():
     except hr.UnsupportedError:
         return ("cpu",)
     return ("cpu", "simt")
+
+
+def case(*numbers):
+    """Two sources of chance that are the same for the same numbers, and their name."""
+    seed = " ".join(map(str, (SEED, *numbers)))
+    choose = random.Random(seed)
+    return choose, np.random.default_rng(choose.randrange(1 << 32)), f"seed {seed}"
 
 
 def placed(choose, held, folder):
@@ -141,8 +150,7 @@ WAYS = {as_they_are: True, packed: True, into_memory: True, strictly: True, conv
 def test_any_array_any_way(part, devices, tmp_path):
     refused = []
     for i in range(40 * EXAMPLES):
-        seed = f"{SEED} {part} {i}"
-        choose, rng = random.Random(seed), np.random.default_rng(random.Random(seed).randrange(1 << 32))
+        choose, rng, seed = case(part, i)
         written = random_arrays.array(choose, rng)
         with hr.config(**choose.choice(BUDGETS), host_share=choose.choice((0, 0, 50, "auto"))):
             try:
@@ -150,7 +158,7 @@ def test_any_array_any_way(part, devices, tmp_path):
             except (hr.UnsupportedError, hr.MetadataError) as error:
                 refused.append(str(error))
                 continue
-            about = f"seed {seed}: {written.about}"
+            about = f"{seed}: {written.about}"
             assert (a.shape, a.dtype.newbyteorder("=")) == \
                 (written.data.shape, written.data.dtype.newbyteorder("=")), about
             items = [random_selections.selection(choose, rng, a, written.data)
@@ -162,3 +170,24 @@ def test_any_array_any_way(part, devices, tmp_path):
                         assert same(got, want, WAYS[way] and written.is_exact), \
                             (way.__name__, device, items[n][0], about)
     assert len(refused) <= 2 * EXAMPLES, refused
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_zarr_python_gets_the_same_by_the_pipeline(devices, tmp_path):
+    """From files, and from a store of zarr-python's."""
+    with zarr.config.set({"codec_pipeline.path": "headrace.zarr.Pipeline"}):
+        for i in range(40 * EXAMPLES):
+            choose, rng, seed = case("pipeline", i)
+            written = random_arrays.zarr_python(choose, rng)
+            where = placed(choose, written.held, tmp_path / str(i))
+            if not isinstance(where, pathlib.Path):
+                as_buffer = zarr.core.buffer.default_buffer_prototype().buffer.from_bytes
+                where = zarr.storage.MemoryStore({k: as_buffer(v) for k, v in written.held.items()})
+            array, data = zarr.open_array(where, mode="r"), written.data
+            key = tuple(choose.choice((slice(None), slice(n // 3, None, 2), rng.random(n) < 0.5)[:3 if n else 2])
+                        for n in data.shape)
+            want = data
+            for axis, part in enumerate(key):
+                want = want[(slice(None),) * axis + (part,)]
+            for got, wanted in ((array[...], data), (array.oindex[key], want) if key else (array[()], data)):
+                assert same(got, wanted, written.is_exact), f"{seed}: {written.about} {key}"
