@@ -16,14 +16,14 @@ uint64_t array_nbytes(const array *a) {
     return a->nchunks * a->chunk_nbytes;
 }
 
-/* A level that changes now and then, and noise of some bits, as a camera has it. */
-static void draw_chunk(uint16_t *items, uint64_t n, uint64_t seed) {
+/* A level that changes now and then, and noise, as a camera has it. */
+static void draw_chunk(uint16_t *items, uint64_t n, uint64_t seed, uint16_t noise) {
     uint64_t random = seed * 2654435761U + 1;
     uint16_t level = (uint16_t)(1000 * seed);
     for (uint64_t i = 0; i < n; i++) {
         random = random * 6364136223846793005U + 1442695040888963407U;
         level = (uint16_t)(level + (random >> 57 == 0 ? 16 : 0));
-        items[i] = (uint16_t)(level + (random >> 40) % 16);
+        items[i] = (uint16_t)(level + (random >> 40) % noise);
     }
 }
 
@@ -81,10 +81,10 @@ bool array_write(array *a) {
     }
     for (uint64_t k = 0; k < ARRAY_NDISTINCT; k++) {
         draw_chunk((uint16_t *)(a->distinct + k * a->chunk_nbytes),
-                   a->chunk_nbytes / sizeof(uint16_t), k);
+                   a->chunk_nbytes / sizeof(uint16_t), k, a->noise);
     }
-    (void)snprintf(a->path, sizeof a->path, "%s/%s-%" PRIu64 "-%" PRIu64, a->folder,
-                   a->codec, a->chunk_nbytes, a->nchunks);
+    (void)snprintf(a->path, sizeof a->path, "%s/%s-%" PRIu64 "-%" PRIu64 "-%u", a->folder,
+                   a->codec, a->chunk_nbytes, a->nchunks, a->noise);
     const int n = snprintf(
         meta, sizeof meta,
         "{\"zarr_format\":2,\"shape\":[%" PRIu64 ",%d],\"chunks\":[%" PRIu64

@@ -13,6 +13,7 @@ enum { ARRAY_COLUMNS = 2048, ARRAY_NDISTINCT = 61 };
  * chunk i % ARRAY_NDISTINCT. */
 typedef struct array {
     const char *folder, *codec; /* "raw", "zstd", "lz4" (Blosc, shuffled) */
+    uint16_t noise;             /* so many values are equally likely */
     uint64_t nchunks, chunk_nbytes;
     uint8_t *distinct; /* the decoded bytes of the first ARRAY_NDISTINCT */
     char path[512];

@@ -26,6 +26,7 @@
 #include <headrace/memory.h>
 
 #define MIB (UINT64_C(1) << 20)
+#define USUAL_NOISE 16 /* zstd makes it two thirds */
 #define CHECK_NBYTES (64 * MIB)
 
 double now_s(void) {
@@ -54,6 +55,7 @@ void engine_open(engine *e, uint64_t chunk_nbytes, const hr_context_options *opt
     hr_error err = HR_ERROR_INIT;
     e->array = (array){.folder = e->folder,
                        .codec = e->codec,
+                       .noise = e->noise > 0 ? e->noise : USUAL_NOISE,
                        .nchunks = e->mib * MIB / chunk_nbytes,
                        .chunk_nbytes = chunk_nbytes};
     if (!array_write(&e->array)) {

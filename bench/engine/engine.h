@@ -19,6 +19,7 @@ typedef struct engine {
     hr_context *context;
     hr_node *node;
     int32_t host_share; /* as in hr_read_options */
+    uint16_t noise;     /* as in array; 0: as usual */
     hr_stage_times *times;
     array array;
 } engine;
