@@ -214,8 +214,8 @@ class Codec(_Base):  # type: ignore[misc]  # numcodecs has no types
         for size, numbers in groups.items():
             array = _streams.array(store, context, first, self._document(size, len(numbers)))
             n = array.shape[0] // len(numbers)
-            boxes = _select.boxes(n * np.arange(len(numbers))[:, None], (n,))
-            wants += _read.wants(array, [...] if as_one else boxes, None, False)
+            keys = [...] if as_one else _select.boxes(n * np.arange(len(numbers))[:, None], (n,))
+            wants += _read.wants(array, keys, None, False)
             first += len(numbers)
         itemsize = np.dtype(self._dtype).itemsize
         into: Any = self._empty(sum(sizes) // itemsize) if out is None else \
