@@ -1,6 +1,7 @@
 /* One small chunk alone. SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <headrace/memory.h>
@@ -28,9 +29,11 @@ static double read_plainly(const engine *e, const driver *d, int i, void *pinned
     return now_s() - start;
 }
 
-/* Median of microseconds. */
-static double read_alone(engine *e, int32_t host_share, void *dst) {
+/* Median of microseconds; what the stages took, in the mean. */
+static double read_alone(engine *e, int32_t host_share, void *dst,
+                         double stages[HR_NSTAGES]) {
     double seconds[NROUNDS];
+    memset(stages, 0, HR_NSTAGES * sizeof *stages);
     e->host_share = host_share;
     for (int i = 0; i < NROUNDS; i++) {
         const part one = {.row = (uint64_t)i % ARRAY_NDISTINCT * NROWS,
@@ -39,6 +42,9 @@ static double read_alone(engine *e, int32_t host_share, void *dst) {
                           .device = e->device,
                           .data = dst};
         seconds[i] = engine_read(e, &one, 1);
+        for (int s = 0; s < HR_NSTAGES; s++) {
+            stages[s] += 1e3 * engine_stage_ms(e, (hr_stage)s) / NROUNDS;
+        }
         engine_check(e, &one);
     }
     e->host_share = 0;
@@ -59,16 +65,17 @@ void run_latency(engine *e) {
         plain[i] = read_plainly(e, &d, i % ARRAY_NDISTINCT, pinned, stream, dst);
     }
     const double p = 1e6 * median_of(plain, NROUNDS);
-    const double device = read_alone(e, 0, dst);
-    const double copy = 1e3 * engine_stage_ms(e, HR_STAGE_COPY),
-                 kernels = 1e3 * engine_stage_ms(e, HR_STAGE_KERNELS),
-                 store = 1e3 * engine_stage_ms(e, HR_STAGE_STORE); /* of the last */
-    const double measured = read_alone(e, HR_HOST_SHARE_MEASURED, dst);
-    printf(
-        "latency  %s: 64 KiB, pread of the file and a copy %.1f us; headrace %.1f us, "
-        "%.1f beyond it (copy %.0f, kernels %.0f, store %.0f); with a measured share for "
-        "the host %.1f us, %.1f beyond it\n",
-        e->codec, p, device, device - p, copy, kernels, store, measured, measured - p);
+    double stages[HR_NSTAGES], shared[HR_NSTAGES];
+    const double device = read_alone(e, 0, dst, stages);
+    const double measured = read_alone(e, HR_HOST_SHARE_MEASURED, dst, shared);
+    printf("latency  %s: 64 KiB, pread of the file and a copy %.1f us; headrace %.1f us, "
+           "%.1f beyond it; with a measured share for the host %.1f us, %.1f beyond it\n"
+           "        ",
+           e->codec, p, device, device - p, measured, measured - p);
+    for (int i = 0; i < HR_NSTAGES; i++) {
+        printf(" %s %.1f", hr_stage_name((hr_stage)i), stages[i]);
+    }
+    printf(" us in the mean\n");
     driver_must(d.release_pinned(pinned), "cuMemFreeHost");
     hr_memory_free(e->context, e->device, dst);
     engine_close(e);

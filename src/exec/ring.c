@@ -286,6 +286,7 @@ hr_status hr__ring_acquire(hr__ring *ring, hr__need need, bool wait, hr__ring_sl
     }
     if (slot != NULL) {
         slot->state = HR__SLOT_HELD;
+        slot->last = slot->stream;
     }
     pthread_mutex_unlock(&ring->lock);
     if (status == HR_OK) {
@@ -300,9 +301,9 @@ void hr__ring_give_back(hr__ring *ring, hr__ring_slot *slot) {
     const hr__device_ops *ops = ring->device->ops;
     hr_error err = HR_ERROR_INIT;
     bool recorded =
-        ops->event_record(ring->device, slot->event, slot->stream, &err) == HR_OK;
+        ops->event_record(ring->device, slot->event, slot->last, &err) == HR_OK;
     if (!recorded) {
-        (void)ops->stream_sync(ring->device, slot->stream, NULL);
+        (void)ops->stream_sync(ring->device, slot->last, NULL);
         if (slot->past != NULL) {
             slot->past(slot->user, slot, &err);
         }
@@ -335,6 +336,21 @@ static bool is_landing(const hr__ring *ring, uint64_t before) {
         }
     }
     return false;
+}
+
+bool hr__ring_land(hr__ring *ring) {
+    pthread_mutex_lock(&ring->lock);
+    hr__ring_slot *oldest = oldest_in_flight(ring);
+    bool any = oldest != NULL || is_landing(ring, UINT64_MAX);
+    ring->nwaiting++;
+    if (oldest != NULL) {
+        land(ring, oldest);
+    } else if (any) {
+        pthread_cond_wait(&ring->changed, &ring->lock);
+    }
+    ring->nwaiting--;
+    pthread_mutex_unlock(&ring->lock);
+    return any;
 }
 
 void hr__ring_drain(hr__ring *ring) {

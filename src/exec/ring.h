@@ -27,8 +27,9 @@ typedef struct hr__ring_slot {
     hr__twin payload; /* device side: the copy, and scratch behind it */
     hr__twin tables;  /* small, grows as the holder needs it */
     hr__stream stream;
+    hr__stream last; /* has the end of its work; the slot's own at first */
     hr__event event;
-    hr__event marks[HR__SLOT_MARKS]; /* on the stream's way, the holder's to record */
+    hr__event copied, marks[HR__SLOT_MARKS]; /* on the way, the holder's to record */
     hr__vec vecs[HR__SLOT_VECS]; /* the holder's; the memory is kept from use to use */
     enum { HR__SLOT_IDLE, HR__SLOT_HELD, HR__SLOT_IN_FLIGHT, HR__SLOT_LANDING } state;
     uint64_t ticket; /* order of the giving back */
@@ -76,6 +77,8 @@ typedef struct hr__ring {
  * numbers if the budget can never give it. */
 hr_status hr__ring_acquire(hr__ring *ring, hr__need need, bool wait, hr__ring_slot **out,
                            hr_error *err);
+/* Wait for a slot that is on its way. False: there is none. */
+bool hr__ring_land(hr__ring *ring);
 /* Make the tables of a held slot at least so large; what was in them is lost. Errors:
  * HR_ERR_MEMORY. */
 hr_status hr__ring_grow_tables(hr__ring *ring, hr__ring_slot *slot, hr__need need,
@@ -87,7 +90,7 @@ hr_status hr__ring_share(hr__ring *ring, const hr__ring_slot *slot, uint64_t lea
                          uint64_t wanted, hr__devptr *out, uint64_t *nbytes,
                          hr_error *err);
 hr_status hr__ring_share_leave(hr__ring *ring, const hr__ring_slot *slot, hr_error *err);
-/* Everything queued on slot->stream belongs to it; records the event. If that fails the
+/* Everything queued on slot->last belongs to it; records the event. If that fails the
  * stream is waited for. */
 void hr__ring_give_back(hr__ring *ring, hr__ring_slot *slot);
 /* Could the ring ever give such a slot? */

@@ -27,6 +27,7 @@ static void slot_destroy(hr__ring *ring, hr__ring_slot *s) {
     twin_free(d, s->stream, &s->payload);
     twin_free(d, s->stream, &s->tables);
     d->ops->event_destroy(d, s->event);
+    d->ops->event_destroy(d, s->copied);
     for (int i = 0; i < HR__SLOT_MARKS; i++) {
         d->ops->event_destroy(d, s->marks[i]);
     }
@@ -44,6 +45,9 @@ static hr_status slot_create(hr__ring *ring, hr__need need, hr__ring_slot *out,
     hr__ring_slot s = {.state = HR__SLOT_HELD};
     HR__TRY(d->ops->stream_create(d, &s.stream, err));
     hr_status status = d->ops->event_create(d, &s.event, err);
+    if (status == HR_OK) {
+        status = d->ops->event_create(d, &s.copied, err);
+    }
     for (int i = 0; i < HR__SLOT_MARKS && status == HR_OK; i++) {
         status = d->ops->event_create(d, &s.marks[i], err);
     }

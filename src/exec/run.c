@@ -111,8 +111,8 @@ static bool take_piece(hr__run *run, piece *p) {
         p->drops = atomic_load(&run->cancelled);
         run->next_object = p->drops ? NULL : p->object->next;
     }
-    bool found =
-        p->range != NULL || p->object != NULL || (run->slabs != NULL && run->nactive > 0);
+    bool found = p->range != NULL || p->object != NULL ||
+                 ((run->slabs != NULL || run->gathered != NULL) && run->nactive > 0);
     run->nactive += found;
     pthread_mutex_unlock(&run->lock);
     return found;

@@ -89,6 +89,7 @@ typedef struct hr__run {
     hr__opened *ready;
     uint64_t nactive;
     struct hr__slab *slabs;              /* open ones that nobody holds */
+    struct hr__slab *gathered;           /* copied up, to be decoded with others */
     uint64_t slab_nbytes;                /* full from here on */
     atomic_bool cancelled, queued, done; /* queued: only devices have still to work */
     void (*on_done)(void *user);         /* guarded by the lock, like what follows */

@@ -3,7 +3,8 @@
  * A slab collects chunks in a slot of the ring: encoded ones as they were read, with the
  * leaves that kernels shall decode, or ones that the host decoded. When it is full it is
  * flushed: one copy of all bytes, one of the tables, one launch per kind of leaf, one for
- * the stores. Several slabs are on their way at any time. */
+ * the stores; or only copied, and one of them takes over what a few have for its
+ * launches. Several slabs are on their way at any time. */
 #ifndef HR_EXEC_SLAB_H
 #define HR_EXEC_SLAB_H
 
@@ -16,7 +17,7 @@
 struct hr__run;
 
 typedef struct hr__slab {
-    struct hr__slab *next; /* among the run's open ones */
+    struct hr__slab *next; /* among the run's open ones, or gathered ones */
     struct hr__run *run;
     hr__ring *ring;
     hr__ring_slot *slot;
@@ -26,6 +27,7 @@ typedef struct hr__slab {
     uint64_t status_at; /* of the chunks' status words in the tables, once flushed */
     bool is_shuffled;   /* some of its chunks, once decoded */
     bool is_sent;       /* all was queued */
+    bool is_led;        /* … what it had by another slab */
     bool shares;        /* it has what the ring's slots share */
     hr__slab_nvcomp nvcomp;
 } hr__slab;

@@ -1,8 +1,5 @@
-/* Sending a slab off, and what comes back. SPDX-License-Identifier: Apache-2.0 */
+/* Sending slabs off. SPDX-License-Identifier: Apache-2.0 */
 #include "exec/slab_flush.h"
-
-#include <inttypes.h>
-#include <string.h>
 
 #include "device/lz_regime.h"
 #include "exec/run.h"
@@ -145,19 +142,7 @@ static hr_status mark(hr__slab *slab, hr_stage stage, hr_error *err) {
     return d->ops->event_record(d, slot->marks[stage - HR_STAGE_COPY], slot->stream, err);
 }
 
-static hr_status copy_up(hr__slab *slab, uint64_t tables_nbytes, hr_error *err) {
-    hr__device *d = slab->ring->device;
-    hr__ring_slot *slot = slab->slot;
-    HR__TRY(mark(slab, HR_STAGE_COPY, err));
-    HR__TRY(d->ops->copy_to_device(d, slot->stream, slot->payload.device,
-                                   slot->payload.pinned, slab->used, err));
-    HR__TRY(d->ops->copy_to_device(d, slot->stream, slot->tables.device,
-                                   slot->tables.pinned, tables_nbytes, err));
-    atomic_fetch_add(&slab->run->copied_nbytes, slab->used + tables_nbytes);
-    return HR_OK;
-}
-
-static hr_status launch_all(hr__slab *slab, hr__slab_tables *t, hr_error *err) {
+static hr_status copy_up(hr__slab *slab, hr_error *err) {
     hr__device *d = slab->ring->device;
     hr__ring_slot *slot = slab->slot;
     const hr__run *run = slab->run;
@@ -166,7 +151,19 @@ static hr_status launch_all(hr__slab *slab, hr__slab_tables *t, hr_error *err) {
             HR__TRY(d->ops->stream_wait(d, slot->stream, run->starts[i].event, err));
         }
     }
-    HR__TRY(copy_up(slab, t->nbytes, err));
+    HR__TRY(mark(slab, HR_STAGE_COPY, err));
+    HR__TRY(d->ops->copy_to_device(d, slot->stream, slot->payload.device,
+                                   slot->payload.pinned, slab->used, err));
+    atomic_fetch_add(&slab->run->copied_nbytes, slab->used);
+    return d->ops->event_record(d, slot->copied, slot->stream, err);
+}
+
+static hr_status launch_all(hr__slab *slab, hr__slab_tables *t, hr_error *err) {
+    hr__device *d = slab->ring->device;
+    hr__ring_slot *slot = slab->slot;
+    HR__TRY(d->ops->copy_to_device(d, slot->stream, slot->tables.device,
+                                   slot->tables.pinned, t->nbytes, err));
+    atomic_fetch_add(&slab->run->copied_nbytes, t->nbytes);
     HR__TRY(mark(slab, HR_STAGE_KERNELS, err));
     HR__TRY(launch_stores(slab, t, HR__SLAB_COPIES, err));
     HR__TRY(launch_leaves(slab, t, err));
@@ -178,6 +175,7 @@ static hr_status launch_all(hr__slab *slab, hr__slab_tables *t, hr_error *err) {
     return bring_statuses(slab, t, err);
 }
 
+/* What the slab has and, once their bytes are there, what it took over from others. */
 static hr_status send(hr__slab *slab, hr__slab_tables *t, hr_error *err) {
     hr__need need = {0};
     hr__slab_lay_out(slab, t);
@@ -195,119 +193,121 @@ static hr_status send(hr__slab *slab, hr__slab_tables *t, hr_error *err) {
     return status;
 }
 
-/* --- afterwards --- */
+/* --- slabs that are decoded together --- */
 
-static const char *reason_of(uint64_t status) {
-    switch (status >> 32) {
-    case HR_K_TRUNCATED:
-        return "ends within a sequence";
-    case HR_K_BAD_OFFSET:
-        return "refers to bytes before its output";
-    case HR_K_TOO_LONG:
-        return "makes more bytes than expected";
-    case HR_K_TOO_SHORT:
-        return "makes fewer bytes than expected";
-    case HR_K_BAD_CODE:
-        return "has malformed entropy-coded bits";
-    case HR_K_NO_STRING:
-        return "has a code of a string that it has not made";
-    case HR_K_BAD_WRAPPER:
-        return "has a wrong header or trailer, or bytes behind it";
-    default:
-        return "is malformed";
+/* Have one slab decode what others hold. */
+static hr_status lead(hr__slab *slab, hr__slab *others, hr_error *err) {
+    hr__device *d = slab->ring->device;
+    for (hr__slab *s = others; s != NULL; s = s->next) {
+        HR__TRY(hr__slab_take_over(slab, s, err));
+        HR__TRY(d->ops->stream_wait(d, slab->slot->stream, s->slot->copied, err));
+        s->slot->last = slab->slot->stream;
+    }
+    return HR_OK;
+}
+
+/* Slabs of one ring, all copied up; or just one that could not be. */
+static void launch_group(hr__slab *group, hr_error *err) {
+    hr__run *run = group->run;
+    hr__ring *ring = group->ring;
+    hr__slab_tables t = {0};
+    if (err->status == HR_OK && lead(group, group->next, err) == HR_OK) {
+        (void)send(group, &t, err);
+    }
+    if (err->status != HR_OK) {
+        hr__run_fail_ring(run, ring, err);
+    }
+    for (hr__slab *s = group, *next; s != NULL; s = next) {
+        next = s->next; /* the slab ends with the giving back */
+        s->is_sent = err->status == HR_OK;
+        if (!s->is_sent) {
+            s->slot->vecs[HR__SLAB_CHUNKS].n = 0; /* no statuses to look at */
+        }
+        s->is_led = s != group;
+        s->status_at = t.status;
+        s->slot->past = hr__slab_landed;
+        s->slot->user = s;
+        hr__ring_give_back(ring, s->slot);
     }
 }
 
-static void report_no_value(hr__run *run, const hr__chunk *chunk, uint32_t item) {
-    hr_error err = HR_ERROR_INIT;
-    (void)hr__fail(&err, HR_ERR_DATA,
-                   "item %" PRIu32 " has no value in the type of its filter", item);
-    hr__error_add_codec(&err, chunk->object->array->chain.codecs[0].name);
-    hr__run_report(run, chunk, &err);
-}
+/* So many make a launch: one alone leaves most of the device idle. */
+#define GATHERED 3
 
-static void report_padding(hr__run *run, const hr__chunk *chunk) {
-    hr_error err = HR_ERROR_INIT;
-    (void)hr__fail(&err, HR_ERR_DATA, "packed bits are not as many as the elements");
-    hr__error_add_codec(&err, "packbits");
-    hr__run_report(run, chunk, &err);
-}
-
-static void report_chunk(hr__run *run, const hr__chunk *chunk, uint64_t status) {
-    const hr__chain *chain = &chunk->object->array->chain;
-    hr_error err = HR_ERROR_INIT;
-    if (status >> 32 == HR_K_BAD_PADDING) {
-        report_padding(run, chunk);
-        return;
+/* Those of the slab's ring, in the order in which they were gathered. NULL: not enough
+ * yet. By the run's lock. */
+static hr__slab *take_gathered(hr__run *run, const hr__ring *ring, uint32_t least) {
+    uint32_t n = 0;
+    uint64_t tables_nbytes = 0;
+    for (const hr__slab *s = run->gathered; s != NULL; s = s->next) {
+        n += s->ring == ring;
+        tables_nbytes += s->ring == ring ? hr__slab_tables_nbytes(s) : 0;
     }
-    if (status >> 32 == HR_K_NO_VALUE) {
-        report_no_value(run, chunk, (uint32_t)status);
-        return;
+    if (n < least && tables_nbytes < ring->usual.payload / HR__TABLES_SHARE / 2) {
+        return NULL;
     }
-    if (status >> 32 == HR__STATUS_NVCOMP) {
-        hr__slab_nvcomp_report(run, chunk, (uint32_t)status);
-        return;
-    }
-    if (status >> 32 == HR_K_BAD_CHECKSUM) {
-        (void)hr__fail(&err, HR_ERR_CHECKSUM,
-                       "checksum of what a stream makes does not match, near its byte "
-                       "%" PRIu32,
-                       (uint32_t)status);
-    } else {
-        (void)hr__fail(&err, HR_ERR_DATA, "compressed stream %s, near its byte %" PRIu32,
-                       reason_of(status), (uint32_t)status);
-    }
-    hr__error_add_codec(&err, chain->codecs[chain->ncodecs - 1].name);
-    hr__run_report(run, chunk, &err);
-}
-
-/* The statuses lie at the end of the tables: the last thing placed there. */
-static void landed(void *user, hr__ring_slot *slot, const hr_error *err) {
-    hr__slab *slab = user;
-    hr__run *run = slab->run;
-    const hr__slab_chunk *chunks = slot->vecs[HR__SLAB_CHUNKS].items;
-    if (err == NULL && slab->is_sent) {
-        hr__stages_landed(run, slab->ring, slot);
-    }
-    if (err != NULL) {
-        hr__run_fail_ring(run, slab->ring, err);
-    } else if (slot->vecs[HR__SLAB_CHUNKS].n > 0) {
-        hr__slab_nvcomp_landed(slab, slot->tables.pinned + slab->status_at);
-    }
-    for (size_t i = 0; err == NULL && i < slot->vecs[HR__SLAB_CHUNKS].n; i++) {
-        uint64_t status;
-        memcpy(&status, slot->tables.pinned + slab->status_at + i * sizeof status,
-               sizeof status);
-        if (status == HR_K_BY_WHOLE) {
-            atomic_fetch_add(&run->ndecoded_whole, 1);
-        } else if (status != 0) {
-            report_chunk(run, chunks[i].chunk, status);
+    hr__slab *taken = NULL;
+    for (hr__slab **at = &run->gathered; *at != NULL;) {
+        hr__slab *s = *at;
+        if (s->ring == ring) {
+            *at = s->next;
+            s->next = taken;
+            taken = s;
+        } else {
+            at = &s->next;
         }
     }
+    return taken;
+}
+
+/* Zstandard's kernels come one after the other, and the driver's few queues keep those of
+ * one slab behind those of another. */
+static bool gathers(const hr__slab *slab) {
+    return slab->slot->vecs[HR__SLAB_ZSTD_STREAMS].n > 0;
 }
 
 void hr__slab_flush(hr__slab *slab) {
     hr__run *run = slab->run;
-    hr__ring *ring = slab->ring;
-    hr__ring_slot *slot = slab->slot;
-    hr__device *d = ring->device;
-    hr__slab_tables t = {0};
+    hr__device *d = slab->ring->device;
+    hr__slab *group = slab;
     void *saved = NULL;
     hr_error err = HR_ERROR_INIT;
     const uint64_t start = hr__clock_ns();
     atomic_fetch_add(&run->nslabs, 1);
     bool entered = d->ops->enter(d, &saved, &err) == HR_OK;
-    slab->is_sent = entered && send(slab, &t, &err) == HR_OK;
-    if (!slab->is_sent) {
-        hr__run_fail_ring(run, ring, &err);
-        slot->vecs[HR__SLAB_CHUNKS].n = 0; /* no statuses to look at */
+    slab->next = NULL;
+    if (entered && copy_up(slab, &err) == HR_OK && gathers(slab)) {
+        pthread_mutex_lock(&run->lock);
+        slab->next = run->gathered;
+        run->gathered = slab;
+        group = take_gathered(run, slab->ring, GATHERED);
+        pthread_mutex_unlock(&run->lock);
     }
-    slab->status_at = t.status;
-    slot->past = landed;
-    slot->user = slab;
+    if (group != NULL) {
+        launch_group(group, &err);
+    }
     (void)hr__stages_lap(&run->stages, HR_STAGE_QUEUE, start);
-    hr__ring_give_back(ring, slot);
     if (entered) {
         d->ops->leave(d, saved);
+    }
+}
+
+void hr__slab_launch_gathered(hr__run *run) {
+    for (uint32_t i = 0; i < run->nstarts; i++) {
+        hr__ring *ring = run->starts[i].ring;
+        hr__device *d = ring->device;
+        pthread_mutex_lock(&run->lock);
+        hr__slab *group = take_gathered(run, ring, 1);
+        pthread_mutex_unlock(&run->lock);
+        if (group == NULL) {
+            continue;
+        }
+        void *saved = NULL;
+        hr_error err = HR_ERROR_INIT;
+        bool entered = d->ops->enter(d, &saved, &err) == HR_OK;
+        launch_group(group, &err);
+        if (entered) {
+            d->ops->leave(d, saved);
+        }
     }
 }

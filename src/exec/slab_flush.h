@@ -30,8 +30,14 @@ hr_status hr__slab_push_zstd(hr__slab *slab, const hr__leaf *leaf,
 hr_status hr__slab_push_filter(hr__slab *slab, hr__stage_kind kind,
                                const hr_k_filter_task *task, hr_error *err);
 
-/* Queue everything on the slot's stream and give the slot back; the slab ends with it.
- * Failures go to the requests of the chunks. */
+/* Send the slab's bytes up, and have them decoded: at once, or with those of a few others
+ * of the run, by the same launches. Its slot is given back then, and the slab ends with
+ * it. Failures go to the requests of the chunks. */
 void hr__slab_flush(hr__slab *slab);
+/* Do not wait for more of them. */
+void hr__slab_launch_gathered(struct hr__run *run);
+
+/* A slab's slot is past its event (hr__ring_slot.past): reports what failed. */
+void hr__slab_landed(void *user, hr__ring_slot *slot, const hr_error *err);
 
 #endif

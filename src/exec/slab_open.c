@@ -30,6 +30,21 @@ void hr__slab_flush_all(hr__run *run) {
     for (hr__slab *s = take_open(run, NULL); s != NULL; s = take_open(run, NULL)) {
         hr__slab_flush(s);
     }
+    hr__slab_launch_gathered(run);
+}
+
+/* Never for others while holding slots that only a flush would free. */
+static hr_status wait_for_slot(hr__run *run, hr__ring *ring, hr__need need,
+                               hr__ring_slot **out, hr_error *err) {
+    hr_status status = HR_OK;
+    while (status == HR_OK && *out == NULL && hr__ring_land(ring)) {
+        status = hr__ring_acquire(ring, need, false, out, err);
+    }
+    if (status == HR_OK && *out == NULL) {
+        hr__slab_flush_all(run);
+        status = hr__ring_acquire(ring, need, true, out, err);
+    }
+    return status;
 }
 
 static hr_status make_slab(hr__run *run, hr__ring *ring, hr__need need, hr__slab **out,
@@ -41,10 +56,8 @@ static hr_status make_slab(hr__run *run, hr__ring *ring, hr__need need, hr__slab
     HR__TRY(d->ops->enter(d, &saved, err));
     hr_status status = hr__ring_acquire(ring, need, false, &slot, err);
     if (status == HR_OK && slot == NULL) {
-        /* Never wait while holding slots that only a flush would free. */
-        hr__slab_flush_all(run);
-        uint64_t start = hr__clock_ns();
-        status = hr__ring_acquire(ring, need, true, &slot, err);
+        const uint64_t start = hr__clock_ns();
+        status = wait_for_slot(run, ring, need, &slot, err);
         atomic_fetch_add(&run->wait_ns, hr__clock_ns() - start);
     }
     if (status == HR_OK) {
@@ -85,8 +98,12 @@ void hr__slab_close(hr__slab *slab) {
     bool is_full = slab->used + slab->elsewhere >= run->slab_nbytes ||
                    slab->scratch >= usual.scratch - usual.scratch / 4 ||
                    hr__slab_tables_nbytes(slab) >= usual.payload / HR__TABLES_SHARE / 2;
-    if (is_full || hr__ring_is_starved(slab->ring)) {
+    const bool is_wanted = hr__ring_is_starved(slab->ring);
+    if (is_full || is_wanted) {
         hr__slab_flush(slab);
+        if (is_wanted) {
+            hr__slab_launch_gathered(run);
+        }
         return;
     }
     pthread_mutex_lock(&run->lock);

@@ -92,6 +92,51 @@ hr_status hr__slab_push_filter(hr__slab *slab, hr__stage_kind kind,
     return HR_OK;
 }
 
+/* The items of one vec behind those of the other; *first: the first of them there. */
+static hr_status append(hr__slab *slab, hr__slab *other, int which, size_t size,
+                        void **first, hr_error *err) {
+    hr__vec *to = hr__slab_vec(slab, which), *from = hr__slab_vec(other, which);
+    const size_t n = to->n;
+    for (size_t i = 0; i < from->n; i++) {
+        void *item = push(slab, which, size, err);
+        if (item == NULL) {
+            return HR_ERR_MEMORY;
+        }
+        memcpy(item, (const uint8_t *)from->items + i * size, size);
+    }
+    *first = from->n > 0 ? (uint8_t *)to->items + n * size : NULL;
+    return HR_OK;
+}
+
+hr_status hr__slab_take_over(hr__slab *slab, hr__slab *other, hr_error *err) {
+    const uint32_t nchunks = (uint32_t)hr__slab_vec(slab, HR__SLAB_CHUNKS)->n;
+    const uint32_t nblocks = (uint32_t)hr__slab_vec(slab, HR__SLAB_ZSTD_BLOCKS)->n;
+    void *chunks, *tasks, *streams, *blocks, *filters, *stores;
+    HR__TRY(append(slab, other, HR__SLAB_CHUNKS, sizeof(hr__slab_chunk), &chunks, err));
+    HR__TRY(append(slab, other, HR__SLAB_TASKS, sizeof(hr__slab_task), &tasks, err));
+    HR__TRY(append(slab, other, HR__SLAB_ZSTD_STREAMS, sizeof(hr__kzstd_stream), &streams,
+                   err));
+    HR__TRY(
+        append(slab, other, HR__SLAB_ZSTD_BLOCKS, sizeof(hr_k_zstd_block), &blocks, err));
+    HR__TRY(
+        append(slab, other, HR__SLAB_FILTERS, sizeof(hr__slab_filter), &filters, err));
+    HR__TRY(append(slab, other, HR__SLAB_STORE_TASKS, sizeof(hr__slab_store_task),
+                   &stores, err));
+    for (size_t i = 0; i < hr__slab_vec(other, HR__SLAB_TASKS)->n; i++) {
+        ((hr__slab_task *)tasks)[i].task.status_index += nchunks;
+    }
+    for (size_t i = 0; i < hr__slab_vec(other, HR__SLAB_ZSTD_STREAMS)->n; i++) {
+        ((hr__kzstd_stream *)streams)[i].task.status_index += nchunks;
+        ((hr__kzstd_stream *)streams)[i].first_block += nblocks;
+    }
+    for (size_t i = 0; i < hr__slab_vec(other, HR__SLAB_FILTERS)->n; i++) {
+        ((hr__slab_filter *)filters)[i].task.status_index += nchunks;
+    }
+    slab->is_shuffled |= other->is_shuffled;
+    hr__slab_vec(other, HR__SLAB_CHUNKS)->n = 0; /* with the others, of no use any more */
+    return HR_OK;
+}
+
 /* --- the tables --- */
 
 #define WHOLE_CHUNKS 8

@@ -61,6 +61,8 @@ typedef struct hr__slab_tables {
 hr__vec *hr__slab_vec(hr__slab *slab, int which);
 hr__kzstd_batch hr__slab_zstd_batch(hr__slab *slab);
 
+/* Move what another slab has collected to this one. */
+hr_status hr__slab_take_over(hr__slab *slab, hr__slab *other, hr_error *err);
 /* About how large the tables will be. */
 uint64_t hr__slab_tables_nbytes(const hr__slab *slab);
 /* The places of all tables, then, in the slot's memory that is as large, their contents.

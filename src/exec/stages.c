@@ -17,23 +17,27 @@ static hr__start *start_of(hr__run *run, const hr__ring *ring) {
 
 /* Slabs overlap, and land about in the order in which they were sent: what lies before
  * the latest end of a stage has been counted. */
-void hr__stages_landed(hr__run *run, const hr__ring *ring, const hr__ring_slot *slot) {
+void hr__stages_landed(hr__run *run, const hr__ring *ring, const hr__ring_slot *slot,
+                       int nstages) {
     hr__start *start = start_of(run, ring);
     hr__device *d = ring->device;
-    uint64_t at[HR__NDEVICE_STAGES + 1];
-    for (int i = 0; i <= HR__NDEVICE_STAGES; i++) {
-        hr__event point = i < HR__NDEVICE_STAGES ? slot->marks[i] : slot->event;
-        if (d->ops->event_elapsed(d, start->event, point, &at[i], NULL) != HR_OK) {
+    const hr__event ends[HR__NDEVICE_STAGES] = {
+        slot->copied, slot->marks[HR_STAGE_STORE - HR_STAGE_COPY], slot->event};
+    uint64_t from[HR__NDEVICE_STAGES], to[HR__NDEVICE_STAGES];
+    for (int i = 0; i < nstages; i++) {
+        if (d->ops->event_elapsed(d, start->event, slot->marks[i], &from[i], NULL) !=
+                HR_OK ||
+            d->ops->event_elapsed(d, start->event, ends[i], &to[i], NULL) != HR_OK) {
             return;
         }
     }
     pthread_mutex_lock(&run->lock);
-    for (int i = 0; i < HR__NDEVICE_STAGES; i++) {
+    for (int i = 0; i < nstages; i++) {
         uint64_t *counted = &start->counted_ns[i];
-        const uint64_t from = at[i] > *counted ? at[i] : *counted;
-        if (at[i + 1] > from) {
-            atomic_fetch_add(&run->stages.ns[HR_STAGE_COPY + i], at[i + 1] - from);
-            *counted = at[i + 1];
+        from[i] = from[i] > *counted ? from[i] : *counted;
+        if (to[i] > from[i]) {
+            atomic_fetch_add(&run->stages.ns[HR_STAGE_COPY + i], to[i] - from[i]);
+            *counted = to[i];
         }
     }
     pthread_mutex_unlock(&run->lock);

@@ -167,17 +167,16 @@ static void scratch_that_lacks_is_foreseen(void **state) {
     close_world(&w);
 }
 
-/* The last chunk with a byte of its checksum changed. */
-static void spoil_checksum(world *w) {
+/* Chunk i again, with its checksum as it is, or with a byte of it changed. */
+static void put_again(world *w, int i, bool is_spoilt) {
     uint8_t *encoded = malloc(ZSTD_compressBound(CHUNK_NBYTES));
     assert_non_null(encoded);
     ZSTD_CCtx *c = ZSTD_createCCtx();
     (void)ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1);
-    size_t n =
-        ZSTD_compress2(c, encoded, ZSTD_compressBound(CHUNK_NBYTES),
-                       w->raw + (size_t)(NCHUNKS - 1) * CHUNK_NBYTES, CHUNK_NBYTES);
-    encoded[n - 1] ^= 1;
-    put_chunk(w, NCHUNKS - 1, encoded, n);
+    size_t n = ZSTD_compress2(c, encoded, ZSTD_compressBound(CHUNK_NBYTES),
+                              w->raw + (size_t)i * CHUNK_NBYTES, CHUNK_NBYTES);
+    encoded[n - 1] ^= is_spoilt;
+    put_chunk(w, i, encoded, n);
     ZSTD_freeCCtx(c);
     free(encoded);
 }
@@ -190,7 +189,7 @@ static void checksums_are_verified_unless_they_are_to_be_skipped(void **state) {
     world w;
     hr_batch_stats stats;
     put_array(&w, UINT64_C(64) << 20);
-    spoil_checksum(&w);
+    put_again(&w, NCHUNKS - 1, true);
     assert_int_equal(read_array(&w, true, false, &stats), HR_ERR_CHECKSUM);
     assert_string_equal(w.err.codec, "zstd");
     assert_non_null(strstr(w.err.key, "5"));
@@ -216,11 +215,34 @@ static void dictionaries_are_refused_by_name(void **state) {
     close_world(&w);
 }
 
+static void a_damaged_chunk_is_told_whichever_slab_it_is_in(void **state) {
+    (void)state;
+    if (!has_simt()) {
+        skip();
+    }
+    world w;
+    hr_batch_stats stats;
+    put_array(&w, UINT64_C(4) << 20); /* some slabs, of a chunk or two */
+    for (int i = 0; i < NCHUNKS; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "a/%d", i);
+        put_again(&w, i, true);
+        assert_int_equal(read_array(&w, true, false, &stats), HR_ERR_CHECKSUM);
+        assert_true(stats.nslabs > 2);
+        assert_string_equal(w.err.key, key);
+        assert_exact(&w); /* the damage is to the checksum alone */
+        put_again(&w, i, false);
+    }
+    assert_int_equal(read_array(&w, true, false, &stats), HR_OK);
+    close_world(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strict_reads_are_exact_with_any_scratch_that_suffices),
         cmocka_unit_test(without_scratch_the_host_decodes_and_strict_says_why),
         cmocka_unit_test(scratch_that_lacks_is_foreseen),
+        cmocka_unit_test(a_damaged_chunk_is_told_whichever_slab_it_is_in),
         cmocka_unit_test(checksums_are_verified_unless_they_are_to_be_skipped),
         cmocka_unit_test(dictionaries_are_refused_by_name),
     };

@@ -26,8 +26,9 @@ static hr__ring ring = {.device = &device};
 
 static void land(hr__run *run, int copy, int kernels, int store, int end) {
     const hr__ring_slot slot = {.marks = {AT(copy), AT(kernels), AT(store)},
+                                .copied = AT(kernels),
                                 .event = AT(end)};
-    hr__stages_landed(run, &ring, &slot);
+    hr__stages_landed(run, &ring, &slot, HR__NDEVICE_STAGES);
 }
 
 static void slabs_that_overlap_count_once(void **state) {
