@@ -10,6 +10,8 @@
 
 #include <headrace/headrace.h>
 
+#include "support/stricter.h"
+
 #define NELEMS 3000
 #define NBYTES (8 * NELEMS)
 
@@ -87,19 +89,6 @@ static void must(hr_status status) {
     if (status != HR_OK) {
         abort();
     }
-}
-
-/* liblz4 takes matches of offset 0, libzstd bits that are left over and blocks that are
- * too long, libdeflate codes that are not complete. */
-static bool is_stricter(const hr_error *device) {
-    static const char *const reasons[] = {"refers to bytes before its output",
-                                          "has malformed entropy-coded bits",
-                                          "makes more bytes than expected"};
-    bool found = false;
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
-        found = found || strstr(device->message, reasons[i]) != NULL;
-    }
-    return found;
 }
 
 static hr_status read_chunk(hr_node *node, const char *dtype, int32_t type, uint8_t *out,

@@ -21,29 +21,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <headrace/memory.h>
 
 #define MIB (UINT64_C(1) << 20)
 #define USUAL_NOISE 16 /* zstd makes it two thirds */
 #define CHECK_NBYTES (64 * MIB)
-
-double now_s(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static int compare(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-double median_of(double *values, int n) {
-    qsort(values, (size_t)n, sizeof *values, compare);
-    return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
 
 void engine_fail(const char *what, const hr_error *err) {
     (void)fprintf(stderr, "bench_engine: %s%s%s\n", what, err != NULL ? ": " : "",

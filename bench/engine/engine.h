@@ -7,6 +7,7 @@
 
 #include <headrace/headrace.h>
 
+#include "../measure.h"
 #include "array.h"
 
 enum { MAX_DEVICES = 2 };
@@ -46,9 +47,6 @@ double engine_read(const engine *e, const part *parts, uint64_t n);
 double engine_stage_ms(const engine *e, hr_stage stage);
 /* What is in the destination is what is in the array. */
 void engine_check(const engine *e, const part *p);
-
-double now_s(void);
-double median_of(double *values, int n);
 
 /* budget.c, latency.c, crops.c, cancel.c, two.c, cufile.c */
 void run_budget(engine *e);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "batches.h"
+#include "bench/measure.h"
 
 #define NRUNS 5
 
@@ -28,11 +29,6 @@ void *bench_alloc(uint64_t n) {
         exit(EXIT_FAILURE);
     }
     return p;
-}
-
-static int compare_times(const void *a, const void *b) {
-    const double *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
 }
 
 hr_k_task bench_task(const bench *b, uint32_t i) {
@@ -88,11 +84,10 @@ void bench_measure(bench *b, const bench_run *run) {
     }
     bool is_right = (run->is_part || output_is_right(b)) &&
                     (run->is_good == NULL || run->is_good(run->user));
-    qsort(times + 1, NRUNS, sizeof *times, compare_times);
+    const double median = median_of(times + 1, NRUNS);
     double nbytes = (double)(b->output_nbytes - b->shift);
-    printf("  %-22s %7.1f GB/s  (%.3f to %.3f ms)%s\n", run->name,
-           nbytes / times[1 + NRUNS / 2] / 1e9, 1e3 * times[1], 1e3 * times[NRUNS],
-           is_right ? "" : "  WRONG OUTPUT");
+    printf("  %-22s %7.1f GB/s  (%.3f to %.3f ms)%s\n", run->name, nbytes / median / 1e9,
+           1e3 * times[1], 1e3 * times[NRUNS], is_right ? "" : "  WRONG OUTPUT");
     fflush(stdout);
     if (!is_right) {
         exit(EXIT_FAILURE);

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "bench/measure.h"
 #include "cuda/kernel_abi.h"
 #include "kern/device_run.h"
 #include "timer.h"
@@ -26,12 +26,6 @@ typedef struct chain {
     hr_k_decode decode;
     hr_k_scatter copy;
 } chain;
-
-static double now(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void chain_open(chain *c, const char *device) {
     runner_open(&c->r, device);
@@ -67,17 +61,17 @@ static void measure(chain *c, const char *name, void (*launch)(chain *)) {
     launch(c);
     runner_sync(&c->r);
     timer_start(&c->t);
-    double begin = now();
+    double begin = now_s();
     for (int i = 0; i < NROUNDS; i++) {
         launch(c);
     }
-    double host = now() - begin, device = timer_stop(&c->t);
-    begin = now();
+    double host = now_s() - begin, device = timer_stop(&c->t);
+    begin = now_s();
     for (int i = 0; i < NROUNDS; i++) {
         launch(c);
         runner_sync(&c->r);
     }
-    double waited = now() - begin;
+    double waited = now_s() - begin;
     printf("%-8s %6.2f us of the caller, %6.2f us of the device, %6.2f us waited for\n",
            name, 1e6 * host / NROUNDS, 1e6 * device / NROUNDS, 1e6 * waited / NROUNDS);
 }

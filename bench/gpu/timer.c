@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "bench/measure.h"
 
 static void find(void *library, const char *symbol, void *function) {
     void *found = dlsym(library, symbol);
@@ -21,12 +22,6 @@ static void check(int result, const char *what) {
         printf("%s: CUDA error %d\n", what, result);
         exit(EXIT_FAILURE);
     }
-}
-
-static double now(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 void timer_open(timer *t, runner *r) {
@@ -47,7 +42,7 @@ void timer_start(timer *t) {
     if (t->begin != NULL) {
         check(t->record(t->begin, t->runner->stream), "cuEventRecord");
     } else {
-        t->host_begin = now();
+        t->host_begin = now_s();
     }
 }
 
@@ -58,7 +53,7 @@ double timer_stop(timer *t) {
     }
     runner_sync(t->runner);
     if (t->begin == NULL) {
-        return now() - t->host_begin;
+        return now_s() - t->host_begin;
     }
     check(t->elapsed(&milliseconds, t->begin, t->end), "cuEventElapsedTime");
     return 1e-3 * (double)milliseconds;

@@ -7,6 +7,7 @@
  * first with its files thrown out of the page cache, then with them in it, checks the
  * bytes, and prints medians in GB/s as a table. */
 #include "cold.h"
+#include "../measure.h"
 
 #include <err.h>
 #include <stdio.h>
@@ -38,14 +39,8 @@ static const way ways[] = {
 
 enum { NWAYS = sizeof ways / sizeof *ways, NWAYS_WITHOUT_URING = 9 };
 
-static int compare(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double gb_per_s(const data_set *s, double *seconds, int n) {
-    qsort(seconds, (size_t)n, sizeof *seconds, compare);
-    return (double)(s->npieces * s->piece_nbytes) / seconds[n / 2] * 1e-9;
+    return (double)(s->npieces * s->piece_nbytes) / median_of(seconds, (size_t)n) * 1e-9;
 }
 
 /* The ways take turns, so that what else the machine does is the same for all. */

@@ -1,5 +1,6 @@
 /* The ways to read of the measurement of cold reads. SPDX-License-Identifier: Apache-2.0
  */
+#include "../measure.h"
 #include "cold.h"
 
 #include <err.h>
@@ -8,7 +9,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <headrace/headrace.h>
@@ -21,12 +21,6 @@ typedef struct job {
     const way *way;
     atomic_uint_fast64_t next;
 } job;
-
-static double now(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static const piece *take_piece(job *j) {
     uint64_t i = atomic_fetch_add(&j->next, 1);
@@ -146,7 +140,7 @@ static void *read_by_ring(void *arg) {
 static double read_by_threads(const data_set *s, const way *w) {
     job j = {.set = s, .way = w};
     pthread_t threads[256];
-    double start = now();
+    double start = now_s();
     for (uint32_t i = 0; i < w->nthreads; i++) {
         if (pthread_create(&threads[i], NULL,
                            w->method == THREADS ? read_pieces : read_by_ring, &j) != 0) {
@@ -156,7 +150,7 @@ static double read_by_threads(const data_set *s, const way *w) {
     for (uint32_t i = 0; i < w->nthreads; i++) {
         (void)pthread_join(threads[i], NULL);
     }
-    return now() - start;
+    return now_s() - start;
 }
 
 static void must(hr_status status, const hr_error *error) {
@@ -208,10 +202,10 @@ static double read_by_library(const data_set *s, const way *w) {
     hr_axis *axes = calloc(s->npieces, sizeof *axes);
     hr_request *requests = make_requests(s, array, axes, shape);
     hr_batch *batch = NULL;
-    const double start = now();
+    const double start = now_s();
     must(hr_read_submit(context, requests, s->npieces, NULL, NULL, &batch, &e), &e);
     must(hr_batch_wait(batch, INT64_MAX, &e), &e); /* without helping */
-    const double seconds = now() - start;
+    const double seconds = now_s() - start;
     hr_batch_unref(batch);
     free(requests);
     free(axes);

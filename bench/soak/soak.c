@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <headrace/memory.h>
 
+#include "../measure.h"
 #include "arrays.h"
 #include "usage.h"
 
@@ -43,12 +43,6 @@ typedef struct member {
 static uint32_t draw(member *m, uint32_t n) {
     m->random = m->random * 6364136223846793005U + 1442695040888963407U;
     return (uint32_t)(m->random >> 33) % n;
-}
-
-static double now_s(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 static void complain(soak *s, const char *what, const hr_error *err) {

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "core/dtype.h"
+
 /* A number as (−1)^negative × m × 2^e, or one of the special values. */
 typedef struct number {
     bool negative, is_infinite, is_nan;
@@ -29,10 +31,6 @@ static int bias(format f) {
     return (1 << (f.exponent_bits - 1)) - 1;
 }
 
-static bool is_integer(const hr_dtype *type) {
-    return type->kind == HR_KIND_INT || type->kind == HR_KIND_UINT;
-}
-
 static int bits_of(const hr_dtype *type) {
     return (int)type->itemsize * 8;
 }
@@ -55,7 +53,7 @@ static number load_float(format f, uint64_t bits) {
 static number load(const hr_dtype *type, const uint8_t *item) {
     uint64_t bits = 0;
     memcpy(&bits, item, type->itemsize);
-    if (!is_integer(type)) {
+    if (!hr__dtype_is_integer(type)) {
         return load_float(format_of(type), bits);
     }
     int spare = 64 - bits_of(type);
@@ -152,20 +150,21 @@ static bool store_float(const hr__cast *c, const number *x, uint8_t *to) {
 
 bool hr__cast_item(const hr__cast *c, uint8_t *to, const uint8_t *from) {
     number x = load(&c->from, from);
-    return is_integer(&c->to) ? store_integer(c, &x, to) : store_float(c, &x, to);
+    return hr__dtype_is_integer(&c->to) ? store_integer(c, &x, to)
+                                        : store_float(c, &x, to);
 }
 
 bool hr__cast_is_exact(const hr__cast *c) {
     bool from_signed = c->from.kind == HR_KIND_INT, to_signed = c->to.kind == HR_KIND_INT;
     int magnitude = bits_of(&c->from) - from_signed;
-    if (is_integer(&c->from) && is_integer(&c->to)) {
+    if (hr__dtype_is_integer(&c->from) && hr__dtype_is_integer(&c->to)) {
         return (to_signed || !from_signed) && magnitude <= bits_of(&c->to) - to_signed;
     }
-    if (is_integer(&c->to)) {
+    if (hr__dtype_is_integer(&c->to)) {
         return false;
     }
     format to = format_of(&c->to);
-    if (is_integer(&c->from)) {
+    if (hr__dtype_is_integer(&c->from)) {
         return magnitude <= to.precision && magnitude <= bias(to);
     }
     format from = format_of(&c->from);

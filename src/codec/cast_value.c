@@ -73,7 +73,7 @@ static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
 /* Does a plain cast do? Of integers it may round, if it rounds the same way. */
 static bool is_plain_cast(const config *c) {
     const hr__cast *cast = &c->decode.cast;
-    bool is_integer = cast->from.kind == HR_KIND_INT || cast->from.kind == HR_KIND_UINT;
+    bool is_integer = hr__dtype_is_integer(&cast->from);
     bool is_wide = cast->to.kind == HR_KIND_FLOAT && cast->to.itemsize >= 4;
     if (c->decode.nmapped > 0 && !is_integer) {
         return false;

@@ -136,7 +136,7 @@ static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
     const config *c = codec->config;
     const hr_dtype *from = &codec->encoded.dtype;
     const hr_dtype *to = &codec->decoded.dtype;
-    bool exact = c->arithmetic.kind == HR_KIND_INT || c->arithmetic.kind == HR_KIND_UINT;
+    bool exact = hr__dtype_is_integer(&c->arithmetic);
     size_t n;
     HR__TRY(hr__filter_nelems(codec, d, &n, err));
     for (size_t i = 0; i < n; i += BLOCK_NELEMS) {
@@ -285,7 +285,7 @@ static hr_status encode_fill(hr__codec_parse *p, const config *c, hr_error *err)
     const hr__spec *decoded = &p->codec->decoded;
     const hr_dtype *type = &decoded->dtype;
     const uint8_t *fill = decoded->fill != NULL ? decoded->fill : zero;
-    bool exact = type->kind == HR_KIND_INT || type->kind == HR_KIND_UINT;
+    bool exact = hr__dtype_is_integer(type);
     block b;
     hr__dtype_convert(&c->work, (uint8_t *)&b, type, fill, 1);
     if (encode_one(c, &b) == 0 || (exact && first_outside(type, &b, 1) == 0)) {
@@ -328,7 +328,7 @@ static hr_status parse_scale_offset(hr__codec_parse *p, hr_error *err) {
     config c = {0};
     HR__TRY(hr__config_members(p, members, err));
     HR__TRY(hr__config_real_type(p, type, err));
-    bool is_integer = type->kind == HR_KIND_INT || type->kind == HR_KIND_UINT;
+    bool is_integer = hr__dtype_is_integer(type);
     c.arithmetic = hr__dtype((hr_kind)type->kind, is_integer ? 8 : type->itemsize);
     HR__TRY(get_scalar(p, "offset", 0, &c.offset, &c.int_offset, &c.uint_offset, err));
     HR__TRY(get_scalar(p, "scale", 1, &c.scale, &c.int_scale, &c.uint_scale, err));

@@ -17,6 +17,10 @@ bool hr__dtype_is_vlen(const hr_dtype *t) {
            t->kind == HR_KIND_VLEN_ARRAY;
 }
 
+bool hr__dtype_is_integer(const hr_dtype *t) {
+    return t->kind == HR_KIND_INT || t->kind == HR_KIND_UINT;
+}
+
 bool hr__dtype_is_number(const hr_dtype *t) {
     uint64_t n = t->itemsize;
     switch (t->kind) {

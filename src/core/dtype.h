@@ -17,6 +17,7 @@ bool hr__dtype_named(const char *name, hr_dtype *out);
 bool hr__dtype_is_vlen(const hr_dtype *t);
 /* Numbers and bool, of a size that they have: what a cast accepts. */
 bool hr__dtype_is_number(const hr_dtype *t);
+bool hr__dtype_is_integer(const hr_dtype *t); /* not bool */
 
 /* Same type in memory: kind, size, byte order, unit, fields. */
 bool hr__dtype_equal(const hr_dtype *a, const hr_dtype *b);

@@ -139,10 +139,6 @@ static hr_status lay_out(hr__slab *slab, const hr_dtype *to, hr__devptr place,
     return hr__slab_push_store(slab, HR__SLAB_LAYOUTS, &store, err);
 }
 
-static bool is_integer(const hr_dtype *type) {
-    return type->kind == HR_KIND_INT || type->kind == HR_KIND_UINT;
-}
-
 static hr_status push_sum(hr__slab *slab, const hr__stage *stage, hr__devptr place,
                           hr__decoded *decoded, hr_error *err) {
     const bool is_reversed =
@@ -151,9 +147,10 @@ static hr_status push_sum(hr__slab *slab, const hr__stage *stage, hr__devptr pla
     uint32_t nbytes =
         stage->row > 0 ? stage->component_nbytes : (uint32_t)stage->items.itemsize;
     hr_k_filter_task task = {.dst = place,
-                             .kind = stage->row > 0              ? HR_K_FILTER_ROWS
-                                     : is_integer(&stage->items) ? HR_K_FILTER_INTEGERS
-                                                                 : HR_K_FILTER_FLOATS,
+                             .kind = stage->row > 0 ? HR_K_FILTER_ROWS
+                                     : hr__dtype_is_integer(&stage->items)
+                                         ? HR_K_FILTER_INTEGERS
+                                         : HR_K_FILTER_FLOATS,
                              .number = hr__kstore_number(&stage->items),
                              .nitems = stage->nbytes / nbytes,
                              .nbytes = nbytes,

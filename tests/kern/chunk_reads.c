@@ -6,13 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void must(hr_status status, const hr_error *err) {
-    if (status != HR_OK) {
-        printf("%s: %s\n", hr_status_name(status), err->message);
-        exit(EXIT_FAILURE);
-    }
-}
-
 static void *must_calloc(uint64_t n, uint64_t size) {
     void *p = calloc(n == 0 ? 1 : n, size);
     if (p == NULL) {
@@ -25,9 +18,9 @@ static void *must_calloc(uint64_t n, uint64_t size) {
 void chunk_reads_open(chunk_reads *c, const char *device) {
     hr_error err = HR_ERROR_INIT;
     runner_open(&c->runner, device);
-    must(hr_device_parse(device, &c->device, &err), &err);
-    must(hr_context_create(NULL, &c->context, &err), &err);
-    must(hr_store_create_memory(c->context, &c->store, &err), &err);
+    runner_must(hr_device_parse(device, &c->device, &err), &err);
+    runner_must(hr_context_create(NULL, &c->context, &err), &err);
+    runner_must(hr_store_create_memory(c->context, &c->store, &err), &err);
 }
 
 void chunk_reads_close(chunk_reads *c) {
@@ -47,7 +40,7 @@ void chunk_reads_describe(chunk_reads *c, const char *name, const char *compress
                  "\"filters\":null,\"fill_value\":0,\"order\":\"C\"}",
                  n * chunk_nbytes, chunk_nbytes, compressor);
     (void)snprintf(key, sizeof key, "%s/.zarray", name);
-    must(hr_store_set(c->store, key, text, (size_t)nbytes, &err), &err);
+    runner_must(hr_store_set(c->store, key, text, (size_t)nbytes, &err), &err);
 }
 
 void chunk_reads_put(chunk_reads *c, const char *name, uint64_t i, const void *bytes,
@@ -55,7 +48,7 @@ void chunk_reads_put(chunk_reads *c, const char *name, uint64_t i, const void *b
     hr_error err = HR_ERROR_INIT;
     char key[64];
     (void)snprintf(key, sizeof key, "%s/%" PRIu64, name, i);
-    must(hr_store_set(c->store, key, bytes, nbytes, &err), &err);
+    runner_must(hr_store_set(c->store, key, bytes, nbytes, &err), &err);
 }
 
 static void submit(chunk_reads *c, hr_node *array, uint64_t n, int64_t chunk_nbytes,
@@ -81,14 +74,15 @@ static void submit(chunk_reads *c, hr_node *array, uint64_t n, int64_t chunk_nby
     hr_read_options options = HR_READ_OPTIONS_INIT;
     options.strict = strict;
     hr_batch *batch = NULL;
-    must(hr_read_submit(c->context, requests, n, NULL, &options, &batch, &err), &err);
+    runner_must(hr_read_submit(c->context, requests, n, NULL, &options, &batch, &err),
+                &err);
     (void)!hr_batch_wait(batch, -1, NULL);
     for (uint64_t i = 0; i < n; i++) {
         out->errors[i] = HR_ERROR_INIT;
         (void)!hr_batch_error(batch, i, &out->errors[i]);
     }
     out->stats = HR_BATCH_STATS_INIT;
-    must(hr_batch_get_stats(batch, &out->stats, &err), &err);
+    runner_must(hr_batch_get_stats(batch, &out->stats, &err), &err);
     hr_batch_unref(batch);
     free(requests);
     free(axes);
@@ -99,8 +93,8 @@ void chunk_reads_run(chunk_reads *c, const char *name, bool on_device, bool stri
     hr_error err = HR_ERROR_INIT;
     hr_node *array = NULL;
     hr_node_info info = HR_NODE_INFO_INIT;
-    must(hr_open_store(c->store, name, NULL, &array, &err), &err);
-    must(hr_node_describe(array, &info, &err), &err);
+    runner_must(hr_open_store(c->store, name, NULL, &array, &err), &err);
+    runner_must(hr_node_describe(array, &info, &err), &err);
     int64_t chunk_nbytes = info.chunk_shape[0];
     uint64_t nbytes = (uint64_t)info.shape[0], n = nbytes / (uint64_t)chunk_nbytes;
     out->bytes = must_calloc(nbytes, 1);

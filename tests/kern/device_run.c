@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void must(hr_status status, const hr_error *err) {
+void runner_must(hr_status status, const hr_error *err) {
     if (status != HR_OK) {
         printf("%s: %s\n", hr_status_name(status), err->message);
         exit(EXIT_FAILURE);
@@ -15,7 +15,7 @@ static void must(hr_status status, const hr_error *err) {
 void runner_open(runner *r, const char *name) {
     hr_error err = HR_ERROR_INIT;
     hr_device id;
-    must(hr_device_parse(name, &id, &err), &err);
+    runner_must(hr_device_parse(name, &id, &err), &err);
     r->ops = hr__device_find(id.type);
     if (r->ops == NULL) {
         printf("skipped: this build has no device %s\n", name);
@@ -27,8 +27,8 @@ void runner_open(runner *r, const char *name) {
         exit(EXIT_SKIPPED);
     }
     printf("device: %s, %s\n", r->info.name, r->info.driver);
-    must(r->ops->enter(r->device, &r->saved, &err), &err);
-    must(r->ops->stream_create(r->device, &r->stream, &err), &err);
+    runner_must(r->ops->enter(r->device, &r->saved, &err), &err);
+    runner_must(r->ops->stream_create(r->device, &r->stream, &err), &err);
 }
 
 void runner_close(runner *r) {
@@ -40,29 +40,36 @@ void runner_close(runner *r) {
 hr__devptr runner_alloc(runner *r, uint64_t nbytes) {
     hr_error err = HR_ERROR_INIT;
     hr__devptr ptr = 0;
-    must(r->ops->alloc(r->device, nbytes, &ptr, &err), &err);
+    runner_must(r->ops->alloc(r->device, nbytes, &ptr, &err), &err);
     return ptr;
 }
 
 void runner_upload(runner *r, hr__devptr dst, const void *src, uint64_t nbytes) {
     hr_error err = HR_ERROR_INIT;
-    must(r->ops->copy_to_device(r->device, r->stream, dst, src, nbytes, &err), &err);
+    runner_must(r->ops->copy_to_device(r->device, r->stream, dst, src, nbytes, &err),
+                &err);
 }
 
 void runner_download(runner *r, void *dst, hr__devptr src, uint64_t nbytes) {
     hr_error err = HR_ERROR_INIT;
-    must(r->ops->copy_to_host(r->device, r->stream, dst, src, nbytes, &err), &err);
+    runner_must(r->ops->copy_to_host(r->device, r->stream, dst, src, nbytes, &err), &err);
     runner_sync(r);
+}
+
+hr__devptr runner_upload_new(runner *r, const void *src, uint64_t nbytes) {
+    hr__devptr p = runner_alloc(r, nbytes);
+    runner_upload(r, p, src, nbytes);
+    return p;
 }
 
 void runner_launch(runner *r, hr__kernel kernel, const void *params) {
     hr_error err = HR_ERROR_INIT;
-    must(r->ops->launch(r->device, r->stream, kernel, params, &err), &err);
+    runner_must(r->ops->launch(r->device, r->stream, kernel, params, &err), &err);
 }
 
 void runner_sync(runner *r) {
     hr_error err = HR_ERROR_INIT;
-    must(r->ops->stream_sync(r->device, r->stream, &err), &err);
+    runner_must(r->ops->stream_sync(r->device, r->stream, &err), &err);
 }
 
 void *must_malloc(uint64_t nbytes) {

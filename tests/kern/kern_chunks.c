@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "api/node.h"
+#include "bench/measure.h"
 #include "codec/leaves.h"
 #include "device/kstore.h"
 #include "device/lz_regime.h"
@@ -59,12 +59,6 @@ static void *must_alloc(uint64_t nbytes) {
     void *p = calloc(1, nbytes == 0 ? 1 : nbytes);
     must(p != NULL, "no memory");
     return p;
-}
-
-static double now(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static uint64_t align(uint64_t nbytes) {
@@ -255,14 +249,8 @@ static uint64_t count_wrong(bench *b, uint64_t n) {
     return nwrong;
 }
 
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median_gb_per_s(double *seconds, uint64_t nbytes) {
-    qsort(seconds, NSAMPLES, sizeof *seconds, compare);
-    return 1e-9 * (double)nbytes / seconds[NSAMPLES / 2];
+    return 1e-9 * (double)nbytes / median_of(seconds, NSAMPLES);
 }
 
 static uint64_t measure(bench *b, uint64_t n, uint32_t team) {
@@ -274,16 +262,16 @@ static uint64_t measure(bench *b, uint64_t n, uint32_t team) {
     decode.team = team;
     for (int i = -1; i < NSAMPLES; i++) { /* the first only warms up */
         decode.counter = b->control + (b->nchunks + (uint64_t)(i + 1)) * sizeof(uint64_t);
-        double start = now();
+        double start = now_s();
         runner_launch(r, HR__KERNEL_STORE, &copies.params);
         runner_launch(r, HR__KERNEL_LZ4, &decode);
         runner_sync(r);
-        double decoded = now();
+        double decoded = now_s();
         runner_launch(r, HR__KERNEL_STORE, &stores.params);
         runner_sync(r);
         if (i >= 0) {
             alone[i] = decoded - start;
-            both[i] = now() - start;
+            both[i] = now_s() - start;
         }
     }
     uint64_t nwrong = count_wrong(b, n);

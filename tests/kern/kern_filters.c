@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/measure.h"
 #include "device/kstore.h"
 #include "kern/args.h"
 #include "kern/device_run.h"
@@ -173,12 +174,6 @@ static void make_case(filter_case *c, uint64_t *random) {
     }
 }
 
-static hr__devptr upload_new(runner *r, const void *data, uint64_t nbytes) {
-    hr__devptr p = runner_alloc(r, nbytes);
-    runner_upload(r, p, data, nbytes);
-    return p;
-}
-
 static uint32_t kinds_of(const hr_k_filter_task *tasks, uint32_t n) {
     uint32_t kinds = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -202,16 +197,17 @@ static int check_case(runner *r, uint64_t seed) {
     filter_case c;
     uint64_t status[MOST_TASKS] = {0};
     make_case(&c, &seed);
-    hr__devptr src = upload_new(r, c.src, c.src_nbytes);
-    hr__devptr dst = upload_new(r, c.before, c.dst_nbytes);
+    hr__devptr src = runner_upload_new(r, c.src, c.src_nbytes);
+    hr__devptr dst = runner_upload_new(r, c.before, c.dst_nbytes);
     for (uint32_t i = 0; i < c.ntasks; i++) {
         c.tasks[i].src = src + c.src_at[i];
         c.tasks[i].dst = dst + c.dst_at[i];
         c.tasks[i].check = c.tasks[i].check != 0 ? c.tasks[i].src - 1 : 0;
     }
     uint32_t ntiles = count_tiles(c.kernel, c.tasks, c.ntasks);
-    hr_k_filter filter = {.tasks = upload_new(r, c.tasks, c.ntasks * sizeof *c.tasks),
-                          .status = upload_new(r, status, sizeof status),
+    hr_k_filter filter = {.tasks =
+                              runner_upload_new(r, c.tasks, c.ntasks * sizeof *c.tasks),
+                          .status = runner_upload_new(r, status, sizeof status),
                           .ntasks = c.ntasks,
                           .ntiles = ntiles,
                           .kinds = kinds_of(c.tasks, c.ntasks)};
@@ -241,22 +237,12 @@ static int check_case(runner *r, uint64_t seed) {
 
 /* --- speed --- */
 
-static double now(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Zeros, which all have a value. */
 static hr__devptr alloc_zeros(runner *r, uint64_t nbytes) {
     static const uint64_t zero;
     const uint64_t n = nbytes / sizeof zero;
-    hr__devptr item = upload_new(r, &zero, sizeof zero), p = runner_alloc(r, nbytes);
+    hr__devptr item = runner_upload_new(r, &zero, sizeof zero),
+               p = runner_alloc(r, nbytes);
     const hr_k_fill fill = {.where = {.src = item,
                                       .dst = p,
                                       .nitems = n,
@@ -285,7 +271,7 @@ static void bench(runner *r, const char *name, hr__kernel kernel, hr_k_filter_ta
         tasks[i].dst = dst + i * chunk_nbytes;
     }
     uint32_t ntiles = count_tiles(kernel, tasks, n);
-    hr_k_filter filter = {.tasks = upload_new(r, tasks, n * sizeof *tasks),
+    hr_k_filter filter = {.tasks = runner_upload_new(r, tasks, n * sizeof *tasks),
                           .status = status,
                           .ntasks = n,
                           .ntiles = ntiles,
@@ -294,17 +280,16 @@ static void bench(runner *r, const char *name, hr__kernel kernel, hr_k_filter_ta
     runner_sync(r);
     double samples[NSAMPLES];
     for (int i = 0; i < NSAMPLES; i++) {
-        double start = now();
+        double start = now_s();
         for (int k = 0; k < NRUNS; k++) {
             runner_launch(r, kernel, &filter);
         }
         runner_sync(r);
-        samples[i] = (now() - start) / NRUNS;
+        samples[i] = (now_s() - start) / NRUNS;
     }
-    qsort(samples, NSAMPLES, sizeof *samples, by_size);
     printf("%-28s %5" PRIu64 " chunks of %4" PRIu64 " KiB %8.1f GB/s out\n", name,
            (uint64_t)n, chunk_nbytes >> 10,
-           (double)(n * chunk_nbytes) / samples[NSAMPLES / 2] / 1e9);
+           (double)(n * chunk_nbytes) / median_of(samples, NSAMPLES) / 1e9);
     r->ops->free(r->device, src);
     r->ops->free(r->device, dst);
     r->ops->free(r->device, status);

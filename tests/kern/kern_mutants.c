@@ -16,6 +16,7 @@
 #include "kern/chunk_reads.h"
 #include "kern/encode.h"
 #include "kern/random.h"
+#include "support/stricter.h"
 
 #define NTEMPLATES 64
 
@@ -130,20 +131,6 @@ static void fail(tally *t, uint64_t i, const char *what, const hr_error *device,
                i, what, hr_status_name(device->status), device->key, device->codec,
                device->message, hr_status_name(host->status), host->message);
     }
-}
-
-/* liblz4 lets a match of offset 0 pass, which repeats bytes that nobody wrote; libzstd
- * does not always look whether a block's bits are used up, or whether it makes more than
- * the frame allows. The formats forbid it, and the kernels refuse it. */
-static bool is_stricter(const hr_error *device) {
-    static const char *const reasons[] = {"refers to bytes before its output",
-                                          "has malformed entropy-coded bits",
-                                          "makes more bytes than expected"};
-    bool found = false;
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
-        found = found || strstr(device->message, reasons[i]) != NULL;
-    }
-    return found;
 }
 
 static void compare(tally *t, const char *codec, uint64_t i, uint64_t nbytes,

@@ -17,12 +17,6 @@
 
 static const uint8_t patterns[] = {0xAA, 0x55};
 
-static hr__devptr upload_new(runner *r, const void *data, uint64_t nbytes) {
-    hr__devptr p = runner_alloc(r, nbytes);
-    runner_upload(r, p, data, nbytes);
-    return p;
-}
-
 static void run_case(runner *r, const scatter_case *c, hr__devptr src, hr__devptr dst,
                      hr__devptr lists) {
     hr_k_fill fill = {.where = scatter_case_bind(c, src, dst, lists)};
@@ -54,8 +48,8 @@ static int check_case(runner *r, uint64_t seed, int64_t *lists) {
     for (uint64_t i = 0; i < c.src_nbytes; i++) {
         src[i] = (uint8_t)random_next(&seed);
     }
-    hr__devptr device_src = upload_new(r, src, c.src_nbytes);
-    hr__devptr device_lists = upload_new(r, c.lists, c.nlists * sizeof(int64_t));
+    hr__devptr device_src = runner_upload_new(r, src, c.src_nbytes);
+    hr__devptr device_lists = runner_upload_new(r, c.lists, c.nlists * sizeof(int64_t));
     hr__devptr device_dst = runner_alloc(r, c.dst_nbytes);
     int failures = 0;
     for (size_t i = 0; i < sizeof patterns; i++) {

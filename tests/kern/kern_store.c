@@ -22,19 +22,6 @@
 
 static const uint8_t patterns[] = {0xAA, 0x55};
 
-static void must(hr_status status, const hr_error *err) {
-    if (status != HR_OK) {
-        printf("%s: %s\n", hr_status_name(status), err->message);
-        exit(EXIT_FAILURE);
-    }
-}
-
-static hr__devptr upload_new(runner *r, const void *data, uint64_t nbytes) {
-    hr__devptr p = runner_alloc(r, nbytes);
-    runner_upload(r, p, data, nbytes);
-    return p;
-}
-
 /* A store and its memory on the device. */
 typedef struct placed {
     store_case c;
@@ -49,14 +36,14 @@ static void place(runner *r, placed *p, int64_t *lists, uint64_t *random,
     store_case_make(c, lists, random);
     p->chunk = runner_alloc(r, c->chunk_offset + c->chunk_nbytes);
     runner_upload(r, p->chunk + c->chunk_offset, c->shuffled, c->chunk_nbytes);
-    p->lists = upload_new(r, c->loops.lists, c->loops.nlists * sizeof(int64_t));
+    p->lists = runner_upload_new(r, c->loops.lists, c->loops.nlists * sizeof(int64_t));
     p->dst_nbytes = c->loops.dst_nbytes + 2 * (uint64_t)GUARD_NBYTES;
     p->dst = runner_alloc(r, p->dst_nbytes);
     hr_k_store s = c->store;
     s.chunk = p->chunk + c->chunk_offset;
     s.chunk_nbytes = c->chunk_nbytes;
     s.copy = scatter_case_bind(&c->loops, 0, p->dst + GUARD_NBYTES, p->lists);
-    must(hr__kstore_lower(&s, task, &err), &err);
+    runner_must(hr__kstore_lower(&s, task, &err), &err);
 }
 
 static void take_away(runner *r, placed *p) {
@@ -109,12 +96,12 @@ static int check_case(runner *r, uint64_t seed, int64_t *lists) {
     for (uint32_t i = 0; i < n; i++) {
         place(r, &all[i], lists + i * (uint64_t)MOST_LIST_ENTRIES, &seed, &tasks[i]);
     }
-    must(hr__kstore_list(tasks, n, NULL, &batch, &err), &err);
+    runner_must(hr__kstore_list(tasks, n, NULL, &batch, &err), &err);
     uint64_t ntiles = (uint64_t)batch.nmoving + batch.nconverting;
     hr_k_store_tile *tiles = must_malloc(ntiles * sizeof *tiles);
-    must(hr__kstore_list(tasks, n, tiles, &batch, &err), &err);
-    batch.tasks = upload_new(r, tasks, n * sizeof *tasks);
-    batch.tiles = upload_new(r, tiles, ntiles * sizeof *tiles);
+    runner_must(hr__kstore_list(tasks, n, tiles, &batch, &err), &err);
+    batch.tasks = runner_upload_new(r, tasks, n * sizeof *tasks);
+    batch.tiles = runner_upload_new(r, tiles, ntiles * sizeof *tiles);
     int failures = 0;
     for (size_t k = 0; k < sizeof patterns; k++) {
         for (uint32_t i = 0; i < n; i++) {

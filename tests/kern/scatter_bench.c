@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "bench/measure.h"
 #include "kern/scatter_case.h"
 
 #define NRUNS 10
@@ -17,22 +17,16 @@ typedef struct bench {
     hr_k_scatter copy;
 } bench;
 
-static double now(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void measure(runner *r, const bench *b) {
     hr_k_fill params = {.where = b->copy};
     runner_launch(r, b->kernel, &params.where);
     runner_sync(r);
-    double start = now();
+    double start = now_s();
     for (int i = 0; i < NRUNS; i++) {
         runner_launch(r, b->kernel, &params.where);
     }
     runner_sync(r);
-    double seconds = (now() - start) / NRUNS;
+    double seconds = (now_s() - start) / NRUNS;
     double nbytes = (double)b->copy.nitems * b->copy.itemsize *
                     (b->kernel == HR__KERNEL_FILL ? 1 : 2);
     printf("%-34s %8.1f GB/s\n", b->name, nbytes / seconds / 1e9);

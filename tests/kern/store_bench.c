@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "bench/measure.h"
 #include "kern/store_case.h"
 
 #define NSAMPLES 5
@@ -54,12 +54,6 @@ static void *must_alloc(uint64_t nbytes) {
     void *p = malloc(nbytes);
     must(p != NULL, "no memory");
     return p;
-}
-
-static double now(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static void make_types(const bench *b, store_case *c) {
@@ -209,11 +203,6 @@ static int verify(runner *r, const setup *s) {
     return nwrong;
 }
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static int measure(runner *r, const bench *b, uint64_t nbytes) {
     setup s = {.nchunks = 0};
     double samples[NSAMPLES];
@@ -221,17 +210,16 @@ static int measure(runner *r, const bench *b, uint64_t nbytes) {
     runner_launch(r, HR__KERNEL_STORE, &s.batch);
     int nwrong = verify(r, &s);
     for (int i = 0; i < NSAMPLES; i++) {
-        double start = now();
+        double start = now_s();
         for (int k = 0; k < NRUNS; k++) {
             runner_launch(r, HR__KERNEL_STORE, &s.batch);
         }
         runner_sync(r);
-        samples[i] = (now() - start) / NRUNS;
+        samples[i] = (now_s() - start) / NRUNS;
     }
-    qsort(samples, NSAMPLES, sizeof *samples, by_size);
     const store_case *c = &s.contents[0];
     double out = (double)(s.nchunks * c->loops.copy.nitems * c->to.itemsize);
-    printf("%-44s %8.1f GB/s out%s\n", b->name, out / samples[NSAMPLES / 2] / 1e9,
+    printf("%-44s %8.1f GB/s out%s\n", b->name, out / median_of(samples, NSAMPLES) / 1e9,
            nwrong > 0 ? "  WRONG" : "");
     r->ops->free(r->device, s.chunks);
     r->ops->free(r->device, s.dst);
