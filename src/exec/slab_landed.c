@@ -77,7 +77,7 @@ void hr__slab_landed(void *user, hr__ring_slot *slot, const hr_error *err) {
     hr__run *run = slab->run;
     const hr__slab_chunk *chunks = slot->vecs[HR__SLAB_CHUNKS].items;
     if (err == NULL && slab->is_sent) {
-        hr__stages_landed(run, slab->ring, slot, slab->is_led ? 1 : HR__NDEVICE_STAGES);
+        hr__stages_landed(run, slab->ring, slot, slab->is_led);
     }
     if (err != NULL) {
         hr__run_fail_ring(run, slab->ring, err);

@@ -92,11 +92,10 @@ hr_status hr__slab_push_filter(hr__slab *slab, hr__stage_kind kind,
     return HR_OK;
 }
 
-/* The items of one vec behind those of the other; *first: the first of them there. */
+/* The items of one vec behind those of the other. */
 static hr_status append(hr__slab *slab, hr__slab *other, int which, size_t size,
-                        void **first, hr_error *err) {
-    hr__vec *to = hr__slab_vec(slab, which), *from = hr__slab_vec(other, which);
-    const size_t n = to->n;
+                        hr_error *err) {
+    const hr__vec *from = hr__slab_vec(other, which);
     for (size_t i = 0; i < from->n; i++) {
         void *item = push(slab, which, size, err);
         if (item == NULL) {
@@ -104,33 +103,38 @@ static hr_status append(hr__slab *slab, hr__slab *other, int which, size_t size,
         }
         memcpy(item, (const uint8_t *)from->items + i * size, size);
     }
-    *first = from->n > 0 ? (uint8_t *)to->items + n * size : NULL;
     return HR_OK;
 }
 
 hr_status hr__slab_take_over(hr__slab *slab, hr__slab *other, hr_error *err) {
-    const uint32_t nchunks = (uint32_t)hr__slab_vec(slab, HR__SLAB_CHUNKS)->n;
-    const uint32_t nblocks = (uint32_t)hr__slab_vec(slab, HR__SLAB_ZSTD_BLOCKS)->n;
-    void *chunks, *tasks, *streams, *blocks, *filters, *stores;
-    HR__TRY(append(slab, other, HR__SLAB_CHUNKS, sizeof(hr__slab_chunk), &chunks, err));
-    HR__TRY(append(slab, other, HR__SLAB_TASKS, sizeof(hr__slab_task), &tasks, err));
-    HR__TRY(append(slab, other, HR__SLAB_ZSTD_STREAMS, sizeof(hr__kzstd_stream), &streams,
-                   err));
-    HR__TRY(
-        append(slab, other, HR__SLAB_ZSTD_BLOCKS, sizeof(hr_k_zstd_block), &blocks, err));
-    HR__TRY(
-        append(slab, other, HR__SLAB_FILTERS, sizeof(hr__slab_filter), &filters, err));
-    HR__TRY(append(slab, other, HR__SLAB_STORE_TASKS, sizeof(hr__slab_store_task),
-                   &stores, err));
-    for (size_t i = 0; i < hr__slab_vec(other, HR__SLAB_TASKS)->n; i++) {
-        ((hr__slab_task *)tasks)[i].task.status_index += nchunks;
+    static const size_t sizes[HR__SLAB_ITSELF] = {
+        [HR__SLAB_CHUNKS] = sizeof(hr__slab_chunk),
+        [HR__SLAB_TASKS] = sizeof(hr__slab_task),
+        [HR__SLAB_ZSTD_STREAMS] = sizeof(hr__kzstd_stream),
+        [HR__SLAB_ZSTD_BLOCKS] = sizeof(hr_k_zstd_block),
+        [HR__SLAB_FILTERS] = sizeof(hr__slab_filter),
+        [HR__SLAB_STORE_TASKS] = sizeof(hr__slab_store_task)};
+    const hr__vec *vecs = slab->slot->vecs;
+    const uint32_t nchunks = (uint32_t)vecs[HR__SLAB_CHUNKS].n;
+    const uint32_t nblocks = (uint32_t)vecs[HR__SLAB_ZSTD_BLOCKS].n;
+    const size_t ntasks = vecs[HR__SLAB_TASKS].n;
+    const size_t nstreams = vecs[HR__SLAB_ZSTD_STREAMS].n;
+    const size_t nfilters = vecs[HR__SLAB_FILTERS].n;
+    for (int which = 0; which < HR__SLAB_ITSELF; which++) {
+        HR__TRY(append(slab, other, which, sizes[which], err));
     }
-    for (size_t i = 0; i < hr__slab_vec(other, HR__SLAB_ZSTD_STREAMS)->n; i++) {
-        ((hr__kzstd_stream *)streams)[i].task.status_index += nchunks;
-        ((hr__kzstd_stream *)streams)[i].first_block += nblocks;
+    hr__slab_task *tasks = vecs[HR__SLAB_TASKS].items;
+    for (size_t i = ntasks; i < vecs[HR__SLAB_TASKS].n; i++) {
+        tasks[i].task.status_index += nchunks;
     }
-    for (size_t i = 0; i < hr__slab_vec(other, HR__SLAB_FILTERS)->n; i++) {
-        ((hr__slab_filter *)filters)[i].task.status_index += nchunks;
+    hr__kzstd_stream *streams = vecs[HR__SLAB_ZSTD_STREAMS].items;
+    for (size_t i = nstreams; i < vecs[HR__SLAB_ZSTD_STREAMS].n; i++) {
+        streams[i].task.status_index += nchunks;
+        streams[i].first_block += nblocks;
+    }
+    hr__slab_filter *filters = vecs[HR__SLAB_FILTERS].items;
+    for (size_t i = nfilters; i < vecs[HR__SLAB_FILTERS].n; i++) {
+        filters[i].task.status_index += nchunks;
     }
     slab->is_shuffled |= other->is_shuffled;
     hr__slab_vec(other, HR__SLAB_CHUNKS)->n = 0; /* with the others, of no use any more */

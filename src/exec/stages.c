@@ -18,12 +18,13 @@ static hr__start *start_of(hr__run *run, const hr__ring *ring) {
 /* Slabs overlap, and land about in the order in which they were sent: what lies before
  * the latest end of a stage has been counted. */
 void hr__stages_landed(hr__run *run, const hr__ring *ring, const hr__ring_slot *slot,
-                       int nstages) {
+                       bool is_led) {
+    const int nstages = is_led ? 1 : HR__NDEVICE_STAGES; /* COPY is the first */
     hr__start *start = start_of(run, ring);
     hr__device *d = ring->device;
     const hr__event ends[HR__NDEVICE_STAGES] = {
         slot->copied, slot->marks[HR_STAGE_STORE - HR_STAGE_COPY], slot->event};
-    uint64_t from[HR__NDEVICE_STAGES], to[HR__NDEVICE_STAGES];
+    uint64_t from[HR__NDEVICE_STAGES] = {0}, to[HR__NDEVICE_STAGES] = {0};
     for (int i = 0; i < nstages; i++) {
         if (d->ops->event_elapsed(d, start->event, slot->marks[i], &from[i], NULL) !=
                 HR_OK ||

@@ -31,10 +31,11 @@ static inline uint64_t hr__stages_lap(hr__stages *s, hr_stage stage, uint64_t st
 #define HR__NDEVICE_STAGES                                                               \
     3 /* COPY, KERNELS, STORE: between a slot's marks and its event */
 
-/* Count the first `nstages` stages of a slab that has landed: the others were recorded by
- * the slab that it was decoded with. Between the device's enter and leave. */
+/* Count the stages of a slab that has landed: of one that was led only its copy, for the
+ * others are those of the slab that took it over. Between the device's enter and leave.
+ */
 void hr__stages_landed(struct hr__run *run, const hr__ring *ring,
-                       const hr__ring_slot *slot, int nstages);
+                       const hr__ring_slot *slot, bool is_led);
 /* As they are now. `out`: a whole record. */
 void hr__stages_tell(const struct hr__run *run, hr_stage_times *out);
 

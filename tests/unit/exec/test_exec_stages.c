@@ -28,7 +28,7 @@ static void land(hr__run *run, int copy, int kernels, int store, int end) {
     const hr__ring_slot slot = {.marks = {AT(copy), AT(kernels), AT(store)},
                                 .copied = AT(kernels),
                                 .event = AT(end)};
-    hr__stages_landed(run, &ring, &slot, HR__NDEVICE_STAGES);
+    hr__stages_landed(run, &ring, &slot, false);
 }
 
 static void slabs_that_overlap_count_once(void **state) {
