@@ -90,7 +90,9 @@ typedef struct hr_request {
     hr_node *array;         /* borrowed; the batch takes its own reference */
     hr_selection selection; /* borrowed until submit returns */
     hr_tensor dst; /* of the selection's shape; memory borrowed until the batch is done */
-    int32_t allow_cast; /* 1: convert to dst.dtype as NumPy's astype does (numbers, bool);
+    int32_t allow_cast; /* 1: convert to dst.dtype as NumPy's astype does (numbers, bool;
+                           floats that an integer does not hold, which NumPy leaves open,
+                           become the nearest that it holds, and NaN 0);
                            0: HR_ERR_DTYPE where it differs in more than byte order */
     void *user;         /* yours: custom stores and codecs find it in hr_read_use */
     const hr_packing *packing; /* borrowed until submit returns. NULL: elements as they
