@@ -20,8 +20,6 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 class Cli:
     """Runs the command; `crashed` tells a crash or a sanitizer report from an error."""
 
-    Result = subprocess.CompletedProcess
-
     def __call__(self, *arguments, timeout=60):
         # Sanitizers get an exit status that the command itself never uses.
         environment = dict(os.environ)

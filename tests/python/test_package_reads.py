@@ -1,16 +1,12 @@
-"""Batches, outputs, futures, settings and errors of the package. SPDX-License-Identifier: Apache-2.0"""
+"""Batches, outputs, settings and errors of the package. SPDX-License-Identifier: Apache-2.0"""
 
 import array
-import asyncio
 import errno
 import os
 import pathlib
 import pickle
-import signal
 import subprocess
 import sys
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -26,16 +22,6 @@ DATA = np.arange(40, dtype="<i4").reshape(8, 5)
 def a(folder):
     zarr.create_array(folder / "a.zarr", data=DATA, chunks=(3, 2), fill_value=-1)
     return hr.open(folder / "a.zarr")
-
-
-@pytest.fixture
-def large(folder):
-    """Many chunks: a read of it is not done at once."""
-    zarr.create_array(folder / "l.zarr", shape=(40_000_000,), chunks=(40_000,), dtype="u1",
-                      fill_value=3)
-    z = zarr.open_array(folder / "l.zarr")
-    z[::40_000] = np.arange(1000, dtype="u1")
-    return hr.open(folder / "l.zarr")
 
 
 def test_one_read_and_many(a):
@@ -198,41 +184,6 @@ def test_wrong_items_of_a_batch_are_refused(folder, a):
             hr.read_batch([item])
 
 
-@pytest.mark.parametrize("timeout", [float("inf"), 1e300, 60, None])
-def test_a_long_timeout_is_for_ever(a, timeout):
-    assert a.read(0).result(timeout).tolist() == DATA[0].tolist()
-    assert a.read(0).exception(timeout) is None
-    with pytest.raises(hr.ArgumentError):
-        a.read(0).result(float("nan"))
-
-
-def running(large):
-    """A read that is under way: on a busy machine one may be done before it is asked."""
-    for _ in range(100):
-        future = large.read(...)
-        try:
-            future.result(timeout=0)
-        except TimeoutError:
-            return future
-    raise AssertionError("every read was done at once")
-
-
-def test_a_future_can_be_cancelled_and_timed(large):
-    future = running(large)
-    future.cancel()
-    try:
-        future.result()
-    except hr.CancelledError:
-        pass
-    assert future.done() and not future.cancel()
-    del future
-    try:
-        large.read(...).result(float("-inf"))  # no waiting at all
-    except hr.TimedOutError:
-        pass
-    large.read(...)  # dropped at once: cancelled
-
-
 def test_results_for_a_stream(folder, a):
     future = a.read(np.s_[2:4])
     assert future.result_on(None).tolist() == DATA[2:4].tolist()  # host memory is complete
@@ -245,65 +196,6 @@ def test_results_for_a_stream(folder, a):
     tensor = future.result_on(None)
     future.result()
     assert tensor.to("numpy").tolist() == DATA[2:4].tolist()
-
-
-def test_progress_is_told(large):
-    seen = []
-    future = large.read(..., progress=lambda done, total: seen.append((done, total)))
-    assert np.asarray(future.result())[::40_000].tolist() == [i % 256 for i in range(1000)]
-    assert seen[-1] == (1000, 1000) and seen == sorted(seen)
-
-
-def test_futures_are_awaited(a, large):
-    async def main():
-        rows = await asyncio.gather(*(a.read(i) for i in range(8)))
-        assert [row.tolist() for row in rows] == DATA.tolist()
-        future = running(large)
-        ticks = 0
-
-        async def tick():
-            nonlocal ticks
-            while not future.done():
-                ticks += 1
-                await asyncio.sleep(0)
-
-        first, second, _ = await asyncio.gather(future, future, tick())
-        assert first is second and ticks > 0
-        task = asyncio.ensure_future(asyncio.wait_for(large.read(...), 0))
-        with pytest.raises(TimeoutError):
-            await task
-        bad = a.read(..., strict=True)
-        await bad
-
-    asyncio.run(main())
-
-
-def test_threads_read_at_once(a):
-    results = []
-
-    def work():
-        results.append([a[i].tolist() for i in range(8)])
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert results == [DATA.tolist()] * 8
-
-
-def test_ctrl_c_ends_a_wait(large):
-    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
-    timer = threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            for _ in range(1000):
-                large[...]
-            time.sleep(5)
-    finally:
-        timer.cancel()
-        signal.signal(signal.SIGINT, previous)
 
 
 def test_errors_name_the_place(folder, a):
@@ -430,35 +322,6 @@ def test_pickles_open_anew(folder, a):
     for node in (g, g["x"], g["x"]["y"], g["x/y"]):
         again = pickle.loads(pickle.dumps(node))
         assert again.url == node.url and type(again) is type(node)
-
-
-def test_a_forked_child_reads_and_is_told_of_the_parents_batches(a, large):
-    a[0]
-    future = large.read(...)
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            assert a[1].tolist() == DATA[1].tolist()
-            for partial in (False, True):
-                try:
-                    future.result(partial=partial)
-                    code = 3
-                    break
-                except hr.ForkedError as error:
-                    code = 0 if "spawn" in str(error) else 2
-        finally:
-            os._exit(code)
-    for _ in range(600):
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            break
-        time.sleep(0.05)
-    else:
-        os.kill(pid, signal.SIGKILL)
-        pytest.fail("the child hangs")
-    assert os.waitstatus_to_exitcode(status) == 0
-    future.result()
 
 
 def test_packed_numbers_are_unpacked(folder):
