@@ -73,13 +73,6 @@ static hr_status read_samples(const hr__tiff_layout *l, samples *s, hr_error *er
 
 /* --- the list --- */
 
-static json_object *add_codec(json_object *list, const char *id) {
-    json_object *codec = json_object_new_object();
-    json_object_object_add(codec, "id", json_object_new_string(id));
-    json_object_array_add(list, codec);
-    return codec;
-}
-
 static void add_uint(json_object *codec, const char *name, uint64_t value) {
     json_object_object_add(codec, name, json_object_new_int64((int64_t)value));
 }
@@ -108,13 +101,13 @@ static hr_status check_predictor(const hr__tiff_layout *l, const samples *s,
 static void add_filters(json_object *list, const hr__tiff_layout *l, const samples *s,
                         uint32_t predictor, bool is_big_endian) {
     if (s->is_packed) {
-        json_object *codec = add_codec(list, "tiff_samples");
+        json_object *codec = hr__tiff_add_codec(list, "tiff_samples");
         add_uint(codec, "bits", l->bits);
         add_uint(codec, "row", s->row);
         add_order(codec, is_big_endian && predictor == 1);
     }
     if (predictor == 2) {
-        json_object *codec = add_codec(list, "tiff_predictor2");
+        json_object *codec = hr__tiff_add_codec(list, "tiff_predictor2");
         if (s->is_packed) { /* complex integers, both parts as one word */
             add_uint(codec, "itemsize", l->bits / 8);
         }
@@ -122,7 +115,7 @@ static void add_filters(json_object *list, const hr__tiff_layout *l, const sampl
         add_uint(codec, "stride", s->stride);
         add_order(codec, is_big_endian);
     } else if (predictor == 3) {
-        json_object *codec = add_codec(list, "tiff_predictor3");
+        json_object *codec = hr__tiff_add_codec(list, "tiff_predictor3");
         add_uint(codec, "itemsize", l->bits / 8);
         add_uint(codec, "row", s->row);
         add_uint(codec, "stride", s->stride);

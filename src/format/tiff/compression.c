@@ -56,7 +56,7 @@ hr_status hr__tiff_compression_find(uint32_t id, const hr__tiff_compression **ou
     return hr__fail(err, HR_ERR_UNSUPPORTED, "compression %" PRIu32 " is not known", id);
 }
 
-static json_object *add_codec(json_object *list, const char *id) {
+json_object *hr__tiff_add_codec(json_object *list, const char *id) {
     json_object *codec = json_object_new_object();
     json_object_object_add(codec, "id", json_object_new_string(id));
     json_object_array_add(list, codec);
@@ -95,7 +95,7 @@ static hr_status add_second(hr__tiff_file *file, const hr__tiff_ifd *ifd,
                         "compression %" PRIu64 " of LERC's is not known", second);
     }
     if (second != 0) {
-        (void)add_codec(codecs, second == 1 ? "zlib" : "zstd");
+        (void)hr__tiff_add_codec(codecs, second == 1 ? "zlib" : "zstd");
     }
     return HR_OK;
 }
@@ -122,7 +122,7 @@ hr_status hr__tiff_compression_add(hr__tiff_file *file, const hr__tiff_ifd *ifd,
                                    const hr__tiff_layout *l,
                                    const hr__tiff_compression *c, json_object *codecs,
                                    hr_error *err) {
-    json_object *codec = c->codec != NULL ? add_codec(codecs, c->codec) : NULL;
+    json_object *codec = c->codec != NULL ? hr__tiff_add_codec(codecs, c->codec) : NULL;
     if (c->kind == HR__TIFF_IMAGE) {
         return add_image(file, ifd, l, codec, codecs, err);
     }
@@ -130,7 +130,7 @@ hr_status hr__tiff_compression_add(hr__tiff_file *file, const hr__tiff_ifd *ifd,
         add_number(codec, "format", 1);
     }
     if (l->fill_order == 2) {
-        (void)add_codec(codecs, "tiff_reverse");
+        (void)hr__tiff_add_codec(codecs, "tiff_reverse");
     }
     return HR_OK;
 }

@@ -213,7 +213,9 @@ typedef struct hr__tiff_compression {
 /* HR_ERR_UNSUPPORTED with number and name where it is not decoded. */
 hr_status hr__tiff_compression_find(uint32_t id, const hr__tiff_compression **out,
                                     hr_error *err);
-/* Append what decodes it to a list in the manner of Zarr v2. */
+/* Append a codec to a list in the manner of Zarr v2; borrowed, for its configuration. */
+json_object *hr__tiff_add_codec(json_object *list, const char *id);
+/* Append what decodes it. */
 hr_status hr__tiff_compression_add(hr__tiff_file *file, const hr__tiff_ifd *ifd,
                                    const hr__tiff_layout *l,
                                    const hr__tiff_compression *c, json_object *codecs,

@@ -16,36 +16,7 @@
 #include <headrace/memory.h>
 
 #include "../tsan.h"
-#include "fixture.h"
-
-typedef struct world {
-    hr_context *context;
-    hr_store *store;
-    hr_node *array;
-    hr_error err;
-} world;
-
-static int make_world(void **state) {
-    world *w = calloc(1, sizeof *w);
-    hr_context_options o = HR_CONTEXT_OPTIONS_INIT;
-    o.nthreads = 3;
-    w->err = HR_ERROR_INIT;
-    assert_int_equal(hr_context_create(&o, &w->context, &w->err), HR_OK);
-    assert_int_equal(hr_store_create_memory(w->context, &w->store, &w->err), HR_OK);
-    put_plain_array(w->store, "a");
-    assert_int_equal(hr_open_store(w->store, "a", NULL, &w->array, &w->err), HR_OK);
-    *state = w;
-    return 0;
-}
-
-static int end_world(void **state) {
-    world *w = *state;
-    hr_node_unref(w->array);
-    hr_store_unref(w->store);
-    hr_context_unref(w->context);
-    free(w);
-    return 0;
-}
+#include "plain_world.h"
 
 static const int64_t whole[] = {NROWS, NCOLS};
 
