@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/lock.h"
 #include "device/cuda_driver.h"
 #include "device/cuda_kernels.h"
@@ -234,9 +235,21 @@ static hr_status cuda_event_record(hr__device *base, hr__event e, hr__stream s,
     return hr__cuda_check(cu, cu->event_record(e, s), "cuEventRecord", err);
 }
 
+/* Who sleeps is woken late, by about as much as a small read takes: so long it is looked
+ * at again and again instead. */
+#define LOOKING_NS 100000
+
 static hr_status cuda_event_sync(hr__device *base, hr__event e, hr_error *err) {
     const hr__cuda_driver *cu = ((cuda_device *)base)->driver;
-    return hr__cuda_check(cu, cu->event_synchronize(e), "cuEventSynchronize", err);
+    const uint64_t end = hr__clock_ns() + LOOKING_NS;
+    hr__cu_result result;
+    do {
+        result = cu->event_query(e);
+    } while (result == HR__CU_NOT_READY && hr__clock_ns() < end);
+    if (result == HR__CU_NOT_READY) {
+        result = cu->event_synchronize(e);
+    }
+    return hr__cuda_check(cu, result, "cuEventSynchronize", err);
 }
 
 static hr_status cuda_stream_wait(hr__device *base, hr__stream s, hr__event e,

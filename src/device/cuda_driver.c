@@ -50,6 +50,7 @@ static const entry entries[] = {
     ENTRY("cuEventCreate", event_create),
     ENTRY("cuEventDestroy_v2", event_destroy),
     ENTRY("cuEventRecord", event_record),
+    ENTRY("cuEventQuery", event_query),
     ENTRY("cuEventSynchronize", event_synchronize),
     ENTRY("cuEventElapsedTime", event_elapsed),
     ENTRY("cuLaunchKernel", launch),

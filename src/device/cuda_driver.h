@@ -24,6 +24,7 @@ enum {
     HR__CU_OUT_OF_MEMORY = 2,
     HR__CU_NOT_INITIALIZED = 3,
     HR__CU_NOT_FOUND = 500,
+    HR__CU_NOT_READY = 600,
 
     HR__CU_STREAM_NON_BLOCKING = 1,
     HR__CU_EVENT_BLOCKING_SYNC = 1,
@@ -94,6 +95,7 @@ typedef struct hr__cuda_driver {
     hr__cu_result (*event_create)(hr__cu_event *event, unsigned flags);
     hr__cu_result (*event_destroy)(hr__cu_event event);
     hr__cu_result (*event_record)(hr__cu_event event, hr__cu_stream stream);
+    hr__cu_result (*event_query)(hr__cu_event event);
     hr__cu_result (*event_synchronize)(hr__cu_event event);
     hr__cu_result (*event_elapsed)(float *milliseconds, hr__cu_event from,
                                    hr__cu_event to);

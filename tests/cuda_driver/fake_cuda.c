@@ -312,6 +312,12 @@ CALL cuEventRecord(hr__cu_event event, hr__cu_stream stream) {
     return begin_inside("cuEventRecord");
 }
 
+CALL cuEventQuery(hr__cu_event event) {
+    hr__cu_result r = begin_inside("cuEventQuery");
+    (void)event;
+    return r == HR__CU_SUCCESS ? HR__CU_NOT_READY : r;
+}
+
 CALL cuEventSynchronize(hr__cu_event event) {
     return begin_inside("cuEventSynchronize");
 }
