@@ -43,3 +43,11 @@ def folder():
     """A new folder with a short path, removed afterwards."""
     with tempfile.TemporaryDirectory(prefix="headrace-") as path:
         yield pathlib.Path(path)
+
+
+@pytest.fixture(scope="module")
+def context():
+    from headrace_ctypes import Context  # not all tests need the library
+
+    with Context(nthreads=2) as ctx:
+        yield ctx

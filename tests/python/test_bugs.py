@@ -18,13 +18,7 @@ import numpy as np
 import pytest
 
 import handmade
-from headrace_ctypes import Context, HeadraceError, Mask, Points, Store
-
-
-@pytest.fixture
-def context():
-    with Context(nthreads=2) as ctx:
-        yield ctx
+from headrace_ctypes import HeadraceError, Mask, Points, Store
 
 
 def read(context, path, selection=None, **options):

@@ -15,12 +15,6 @@ import handmade
 from headrace_ctypes import Context, HeadraceError, Store
 
 
-@pytest.fixture(scope="module")
-def context():
-    with Context(nthreads=2) as ctx:
-        yield ctx
-
-
 JUNK = [None, True, -1, 0, 1, 33, 2**31, 2**53 + 1, 2**63 - 1, 2**63, 2**64, -2**63, 1e308, 0.5,
         "", "x", "NaN", "<i4", "\x00", "é" * 300, [], [[]], [None], [0], [-1], [2**62, 2**62],
         [1] * 33, {}, {"name": "x"}, {"id": "x"}, {"name": "bytes"}, [{"id": "zstd"}],

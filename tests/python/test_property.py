@@ -13,13 +13,6 @@ import pytest
 from hypothesis import strategies as st
 
 import strategies
-from headrace_ctypes import Context
-
-
-@pytest.fixture(scope="module")
-def context():
-    with Context(nthreads=2) as ctx:
-        yield ctx
 
 
 @pytest.fixture(scope="module")

@@ -28,12 +28,6 @@ CODECS = {
 }
 
 
-@pytest.fixture(scope="module")
-def context():
-    with Context(nthreads=2) as ctx:
-        yield ctx
-
-
 def one_chunk(context, codec, chunk):
     """An array of one chunk in a memory store."""
     store = Store(context)

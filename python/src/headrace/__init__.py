@@ -34,8 +34,7 @@ __all__ = [
     "AllocationError", "ArgumentError", "Array", "CancelledError", "ChecksumError",
     "DTypeError", "DataError", "DeviceError", "Error", "Explanation", "ForkedError", "Future", "Group",
     "MemoryStore", "MetadataError", "MissingChunkError", "NotFoundError", "Packed", "Packing",
-    "PlannedChain", "PlannedCodec",
-    "SelectionError", "ShapeError", "Stage", "Stages", "StoreError", "StrictError", "Tensor", "TimedOutError",
-    "TooLargeError", "UnsupportedError", "__version__", "add_codec", "blocks", "boxes", "caches", "clear_caches",
-    "codecs", "config", "device_info", "explain", "mask", "oindex", "open", "read_batch", "vindex",
+    "PlannedChain", "PlannedCodec", "SelectionError", "ShapeError", "Stage", "Stages", "StoreError",
+    "StrictError", "Tensor", "TimedOutError", "TooLargeError", "UnsupportedError", "__version__",
+    "add_codec", "blocks", "boxes", "caches", "clear_caches", "codecs", "config", "device_info", "explain", "mask", "oindex", "open", "read_batch", "vindex",
 ]
