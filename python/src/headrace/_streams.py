@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import collections
-import contextlib
-import itertools
+import importlib
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -33,57 +33,71 @@ class Streams:
 
     def __init__(self, bufs: Iterable[Any]) -> None:
         self.data: list[Any] = list(bufs)
-        self._places: np.ndarray[Any, Any] | None = None
+        self._places: list[tuple[int, int, int]] | None = None  # device type, index, address
         self._owners: list[Any] = []
         away = [i for i, obj in enumerate(self.data) if not isinstance(obj, _PLAIN)]
         if away:
-            self._places = np.zeros((len(self.data), 3), np.int64)
-        with contextlib.suppress(ImportError):
-            away = self._bring_from_gpus(away)
-        for i in away:
-            self._bring(i)
+            self._places = [(0, 0, 0)] * len(self.data)
+            for i in self._bring_from_gpus(away, self._places):
+                self._bring(i, self._places)
 
-    def _bring(self, i: int) -> None:
+    def _bring(self, i: int, places: list[tuple[int, int, int]]) -> None:
         obj = self.data[i]
         if not isinstance(obj, memoryview):
             tensor = as_tensor(obj, 0)[0]
             if tensor.device_id != HOST and tensor.contiguous:
-                self._set_place(i, tensor.device_id, tensor.ptr, tensor)
+                places[i] = (*tensor.device_id, tensor.ptr)
+                self._owners.append(tensor)
         self.data[i] = on_host(obj)
 
-    def _set_place(self, i: int, device: tuple[int, int], address: int, owner: Any) -> None:
-        assert self._places is not None
-        self._places[i] = (*device, address)
-        self._owners.append(owner)
-
-    def _bring_from_gpus(self, away: list[int]) -> list[int]:
+    def _bring_from_gpus(self, away: list[int], places: list[tuple[int, int, int]]) -> list[int]:
         """By one copy from each GPU. Gives those that are not there."""
-        there = {i for i in away if hasattr(self.data[i], "__cuda_array_interface__")}
+        rest: list[int] = []
         lists = collections.defaultdict[int, list[int]](list)
-        if there:
-            import cupy
-        for i in sorted(there):
-            array = cupy.asarray(self.data[i])
-            if array.ndim != 1 or array.dtype != "u1" or not array.flags.c_contiguous:
-                with array.device:
-                    array = cupy.ascontiguousarray(array).ravel().view("u1")
+        for i in away:
+            array = _on_gpu(self.data[i])
+            if array is None:
+                rest.append(i)
+                continue
+            device = array.data.device_id
+            places[i] = (CUDA, device, array.data.ptr)
+            lists[device].append(i)
+            self._owners.append(array)
             self.data[i] = array
-            lists[array.device.id].append(i)
-            self._set_place(i, (CUDA, array.device.id), array.data.ptr, array)
         for device, numbers in lists.items():
+            import cupy
             with cupy.cuda.Device(device):
                 whole = cupy.concatenate([self.data[i] for i in numbers])
                 pinned = cupy.cuda.alloc_pinned_memory(max(whole.size, 1))
                 host = whole.get(out=np.frombuffer(pinned, "u1", whole.size))
-            ends = itertools.accumulate(self.data[i].size for i in numbers)
-            for i, end in zip(numbers, ends):
-                self.data[i] = host[end - self.data[i].size:end]
-        return [i for i in away if i not in there]
+            at = 0
+            for i in numbers:
+                at, start = at + self.data[i].size, at
+                self.data[i] = host[start:at]
+        return rest
 
     def store(self, context: _ext.Context, order: Sequence[int]) -> _ext.Store:
         """That has them in this order: `arrays` of it have them as their chunks."""
-        places = None if self._places is None else np.ascontiguousarray(self._places[list(order)])
+        places = None if self._places is None else \
+            np.array([self._places[i] for i in order], np.int64)
         return _ext.streams_store(context, [self.data[i] for i in order], places, self._owners)
+
+
+def _on_gpu(obj: Any) -> Any:
+    """Its bytes as an array of CuPy's; None where it has none there, or CuPy is not."""
+    cupy: Any = sys.modules.get("cupy")
+    if cupy is None or not isinstance(obj, cupy.ndarray):
+        if not hasattr(obj, "__cuda_array_interface__"):
+            return None
+        try:
+            cupy = importlib.import_module("cupy")
+        except ImportError:
+            return None
+        obj = cupy.asarray(obj)
+    if obj.ndim == 1 and obj.dtype.char == "B" and obj.flags.c_contiguous:
+        return obj
+    with obj.device:
+        return cupy.ascontiguousarray(obj).ravel().view("u1")
 
 
 def array(store: _ext.Store, context: _ext.Context, first: int, document: bytes) -> _node.Array:
