@@ -351,10 +351,10 @@ def read_batch(items: Iterable[Any], out: Any = None, *, axis: int | None = None
     one array.
     stream: the reads are ordered after what this CUDA stream holds now; an int, or anything
     with __cuda_stream__. None is the legacy default stream.
-    dtype: convert as NumPy's astype does. device: of what is allocated; None is each
-    array's. mask_and_scale: CF's packed numbers become floats (True: by the attributes; or
-    a Packing). strict, on_error: as in config. progress: called as progress(done, total), in
-    chunks, from within result().
+    dtype: convert as NumPy's astype does. device: of what is allocated, and where out must
+    lie; None is each array's. mask_and_scale: CF's packed numbers become floats (True: by the
+    attributes; or a Packing). strict, on_error: as in config. progress: called as
+    progress(done, total), in chunks, from within result().
 
     Wrong selections, shapes, types, devices, and memory that is read-only or overlaps are
     refused before any work. Returns a Future.
