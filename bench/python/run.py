@@ -147,7 +147,7 @@ def large_chunks(folder, planes):
         show("headrace, to the GPU", best(lambda: g[...])[0])
         with zarr.config.enable_gpu():
             for name in pipelines():
-                if "fused" not in name:
+                if "fused" not in name and "zarrs" not in name:  # which fail on GPU arrays
                     z = zarr.open_array(path, mode="r")
                     took, result = best(lambda: z[:], 3)  # noqa: B023
                     show(f"{name}, to the GPU", took)

@@ -214,9 +214,9 @@ class Loader:
         reads = self._reads(self._ndone)
         begun = collections.deque(self._reader.start(starts)
                                   for starts in itertools.islice(reads, self._prefetch))
-        while begun:
-            parts = self._reader.finish(begun.popleft())
+        while begun:  # the next begins before the first is waited for: to begin takes time, too
             begun.extend(self._reader.start(starts) for starts in itertools.islice(reads, 1))
+            parts = self._reader.finish(begun.popleft())
             for i in range(0, len(parts[0]), self.batch_size):
                 self._ndone += 1
                 yield self._reader.like_given([p[i:i + self.batch_size] for p in parts])
