@@ -98,9 +98,18 @@ typedef struct hr_context_options {
     const hr_device_allocator *device_allocator; /* copied; NULL = the driver */
 } hr_context_options;
 
+#ifdef __cplusplus
+extern "C++" inline hr_context_options hr_init_context_options() {
+    hr_context_options options = HR_INIT(hr_context_options);
+    options.log_level = HR_LOG_WARNING;
+    return options;
+}
+#define HR_CONTEXT_OPTIONS_INIT hr_init_context_options()
+#else
 #define HR_CONTEXT_OPTIONS_INIT                                                          \
     ((hr_context_options){.struct_size = sizeof(hr_context_options),                     \
                           .log_level = HR_LOG_WARNING})
+#endif
 
 /* scratch_nbytes and device_scratch_nbytes are kept to, however large a read is: it runs
  * in waves. (Only where many threads at once have chunks of less than a KiB or so, what
@@ -162,8 +171,7 @@ typedef struct hr_context_stats {
     hr_cache_stats indexes, encoded_chunks, decoded_chunks;
 } hr_context_stats;
 
-#define HR_CONTEXT_STATS_INIT                                                            \
-    ((hr_context_stats){.struct_size = sizeof(hr_context_stats)})
+#define HR_CONTEXT_STATS_INIT HR_INIT(hr_context_stats)
 
 /* Counts so far. `stats` must have its struct_size set (HR_CONTEXT_STATS_INIT). Any
  * thread. */
@@ -196,7 +204,7 @@ typedef struct hr_device_info {
     int32_t has_kernels; /* 1 = this build has kernels the device can run */
 } hr_device_info;
 
-#define HR_DEVICE_INFO_INIT ((hr_device_info){.struct_size = sizeof(hr_device_info)})
+#define HR_DEVICE_INFO_INIT HR_INIT(hr_device_info)
 
 /* Describe a device. Opens the driver, but creates no CUDA context. `out` must have its
  * struct_size set (HR_DEVICE_INFO_INIT). Errors: HR_ERR_DEVICE with the reason why it

@@ -49,7 +49,7 @@ typedef struct hr_plan_totals {
                                would have the host decode */
 } hr_plan_totals;
 
-#define HR_PLAN_TOTALS_INIT ((hr_plan_totals){.struct_size = sizeof(hr_plan_totals)})
+#define HR_PLAN_TOTALS_INIT HR_INIT(hr_plan_totals)
 
 HR_API HR_NODISCARD hr_status hr_explanation_totals(const hr_explanation *explanation,
                                                     hr_plan_totals *totals,
@@ -89,8 +89,7 @@ typedef struct hr_planned_chain {
     int32_t scratch; /* hr_scratch, of the chunk that needs most */
 } hr_planned_chain;
 
-#define HR_PLANNED_CHAIN_INIT                                                            \
-    ((hr_planned_chain){.struct_size = sizeof(hr_planned_chain)})
+#define HR_PLANNED_CHAIN_INIT HR_INIT(hr_planned_chain)
 
 /* The i-th of totals.nchains, in order of first use. What it points to lives as long as
  * the explanation. HR_ERR_ARGUMENT past the end. Any thread. */

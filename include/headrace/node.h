@@ -25,7 +25,7 @@ typedef struct hr_open_options {
     int32_t zarr_format; /* 2, 3, or 0 = whichever is there (3 first) */
 } hr_open_options;
 
-#define HR_OPEN_OPTIONS_INIT ((hr_open_options){.struct_size = sizeof(hr_open_options)})
+#define HR_OPEN_OPTIONS_INIT HR_INIT(hr_open_options)
 
 /* Open the array or group at a URL: a path or file:// URL (%XX decoded) of a Zarr
  * directory or a TIFF file. Behind a file, "#ifd=1" names another directory of its main
@@ -76,7 +76,7 @@ typedef struct hr_node_info {
     const char *const *dimension_names; /* ndim entries, each may be NULL; or NULL */
 } hr_node_info;
 
-#define HR_NODE_INFO_INIT ((hr_node_info){.struct_size = sizeof(hr_node_info)})
+#define HR_NODE_INFO_INIT HR_INIT(hr_node_info)
 
 /* `info` must have its struct_size set (HR_NODE_INFO_INIT). Any thread. */
 HR_API HR_NODISCARD hr_status hr_node_describe(const hr_node *node, hr_node_info *info,

@@ -81,8 +81,18 @@ typedef struct hr_packing {
 } hr_packing;
 
 #define HR_MAX_FILLS 2 /* CF's _FillValue and missing_value */
+#ifdef __cplusplus
+extern "C++" inline hr_packing hr_init_packing() {
+    hr_packing packing = HR_INIT(hr_packing);
+    packing.scale = 1.0;
+    packing.offset = -0.0;
+    return packing;
+}
+#define HR_PACKING_INIT hr_init_packing()
+#else
 #define HR_PACKING_INIT                                                                  \
     ((hr_packing){.struct_size = sizeof(hr_packing), .scale = 1.0, .offset = -0.0})
+#endif
 
 /* One array, one selection, one destination. */
 typedef struct hr_request {
@@ -101,7 +111,7 @@ typedef struct hr_request {
                                   (HR_ERR_DTYPE), whatever allow_cast says */
 } hr_request;
 
-#define HR_REQUEST_INIT ((hr_request){.struct_size = sizeof(hr_request)})
+#define HR_REQUEST_INIT HR_INIT(hr_request)
 
 /* What follows from a chunk that fails. In each case its requests report the first error
  * of theirs. */
@@ -134,7 +144,7 @@ typedef struct hr_read_options {
  */
 #define HR_HOST_SHARE_MEASURED (-1)
 
-#define HR_READ_OPTIONS_INIT ((hr_read_options){.struct_size = sizeof(hr_read_options)})
+#define HR_READ_OPTIONS_INIT HR_INIT(hr_read_options)
 
 typedef struct hr_batch hr_batch;
 
@@ -230,7 +240,7 @@ typedef struct hr_batch_stats {
                                 and so large that the whole device shared them */
 } hr_batch_stats;
 
-#define HR_BATCH_STATS_INIT ((hr_batch_stats){.struct_size = sizeof(hr_batch_stats)})
+#define HR_BATCH_STATS_INIT HR_INIT(hr_batch_stats)
 
 /* Counts so far; final once the batch is done. `stats` must have its struct_size set
  * (HR_BATCH_STATS_INIT). Any thread. */
@@ -265,7 +275,7 @@ typedef struct hr_stage_times {
     uint64_t ns[HR_NSTAGES];
 } hr_stage_times;
 
-#define HR_STAGE_TIMES_INIT ((hr_stage_times){.struct_size = sizeof(hr_stage_times)})
+#define HR_STAGE_TIMES_INIT HR_INIT(hr_stage_times)
 
 /* Times so far; final once the batch is done. Any thread. */
 HR_API HR_NODISCARD hr_status hr_batch_get_stages(hr_batch *batch, hr_stage_times *times,

@@ -34,7 +34,7 @@ typedef struct hr_read_info {
     uint64_t nchunks;
 } hr_read_info;
 
-#define HR_READ_INFO_INIT ((hr_read_info){.struct_size = sizeof(hr_read_info)})
+#define HR_READ_INFO_INIT HR_INIT(hr_read_info)
 
 /* Errors: HR_ERR_ARGUMENT for NULL. */
 HR_API HR_NODISCARD hr_status hr_read_context_describe(const hr_read_context *reading,
@@ -55,7 +55,7 @@ typedef struct hr_read_chunk {
     int64_t shape[HR_MAX_NDIM];
 } hr_read_chunk;
 
-#define HR_READ_CHUNK_INIT ((hr_read_chunk){.struct_size = sizeof(hr_read_chunk)})
+#define HR_READ_CHUNK_INIT HR_INIT(hr_read_chunk)
 
 /* Step to the next chunk, or to the first one from HR_READ_CHUNK_INIT: 1, or 0 (with the
  * record as it was) where there is none, or where an argument is NULL. */
@@ -84,7 +84,7 @@ typedef struct hr_read_use {
     hr_axis axes[HR_MAX_NDIM];
 } hr_read_use;
 
-#define HR_READ_USE_INIT ((hr_read_use){.struct_size = sizeof(hr_read_use)})
+#define HR_READ_USE_INIT HR_INIT(hr_read_use)
 
 /* Step to the next use of the chunk, or to the first one from HR_READ_USE_INIT, in any
  * order: 1, or 0 (with the record as it was) where there is none, or where an argument is

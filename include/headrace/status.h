@@ -16,6 +16,21 @@ extern "C" {
 #define HR_NODISCARD
 #endif
 
+/* Zeros, but for struct_size: what each HR_…_INIT makes, in C++ without its extensions.
+ */
+#ifdef __cplusplus
+extern "C++" {
+template <typename T> inline T hr_init() {
+    T value = T();
+    value.struct_size = sizeof(T);
+    return value;
+}
+}
+#define HR_INIT(type) hr_init<type>()
+#else
+#define HR_INIT(type) ((type){.struct_size = sizeof(type)})
+#endif
+
 /* Result of a call: 0, or one negative number per kind of failure. Outputs are set on
  * success only. Besides the failures that it names, any function may give
  * HR_ERR_ARGUMENT (for a NULL where nothing says that NULL is accepted) and
@@ -58,7 +73,7 @@ typedef struct hr_error {
     char message[512];   /* one line for a person; names sizes: actual and expected */
 } hr_error;
 
-#define HR_ERROR_INIT ((hr_error){.struct_size = sizeof(hr_error)})
+#define HR_ERROR_INIT HR_INIT(hr_error)
 
 /* Name of a status, as spelled in the enum ("HR_ERR_DATA"). Static text, any thread. */
 HR_API const char *hr_status_name(hr_status status);
