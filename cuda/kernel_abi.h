@@ -143,9 +143,19 @@ typedef struct hr_k_zstd_block {
     uint32_t max_nbytes;   /* that a block with sequences may make */
     uint32_t frame_nbytes; /* that end with the block; HR_K_ZSTD_ANY: of no matter */
     uint32_t has_checksum, checksum; /* of these */
-    uint64_t made_literals;          /* uint8_t *: room for literals in a Huffman code */
-    uint64_t made_sequences;         /* uint64_t *: for each of the sequences */
+    /* uint8_t *: room for literals in a Huffman code. All of a stream lie, block after
+     * block, at the end of its output: as many bytes are yet to be made as literals are
+     * yet to be used, or more, so those are not overwritten. */
+    uint64_t made_literals;
+    uint64_t made_words; /* uint32_t *: room for each of the sequences, … */
+    uint64_t made_longs; /* … and uint64_t *: for those that do not fit there */
+    uint32_t most_longs;
+    uint32_t farthest;                /* that an offset may be */
+    uint32_t offset_bits, match_bits; /* of a word; see zstd_made.cuh */
 } hr_k_zstd_block;
+
+/* No block has more. */
+#define HR_K_ZSTD_MOST_SEQUENCES 43691
 
 /* What the kernels find out about a block. */
 typedef struct hr_k_zstd_result {
@@ -178,7 +188,7 @@ typedef struct hr_k_zstd {
 #define HR_K_ZSTD_LITERALS_THREADS 32
 #define HR_K_ZSTD_LITERALS_SHARED_NBYTES 18704
 #define HR_K_ZSTD_SEQUENCES_THREADS 96
-#define HR_K_ZSTD_SEQUENCES_SHARED_NBYTES 50720
+#define HR_K_ZSTD_SEQUENCES_SHARED_NBYTES 50752
 
 /* Who executes a stream, as for LZ4. */
 #define HR_K_ZSTD_TEAMS(X)                                                               \

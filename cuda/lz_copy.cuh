@@ -170,6 +170,42 @@ static __device__ __forceinline__ void lz_write(const Group &group, uint64_t dst
     }
 }
 
+/* nbytes from src, which dst may reach into from before: then all read before any write,
+ * so much at a time. The group leaves in step. */
+template <class Group>
+static __device__ __forceinline__ void lz_move(const Group &group, uint64_t dst,
+                                               uint32_t nbytes, uint64_t src) {
+    if (src - dst >= nbytes) {
+        lz_write(group, dst, nbytes, lz_straight{src, {src, src + nbytes}});
+        group.sync();
+        return;
+    }
+    while (src != dst && nbytes > 0) {
+        const uint32_t head = lz_head(dst, nbytes), most = (nbytes - head) / 16;
+        const uint32_t nchunks = min(most, Group::THREADS), body = head + nchunks * 16;
+        const uint32_t end = nchunks == most ? nbytes : body;
+        const uint32_t chunk = head + group.rank * 16, tail = body + group.rank;
+        const lz_straight from = {src, {src, src + nbytes}};
+        const uint32_t first = group.rank < head ? from.byte(group.rank) : 0;
+        const hr_u128 middle = group.rank < nchunks ? from.chunk(chunk) : hr_u128{};
+        const uint32_t last = tail < end ? from.byte(tail) : 0;
+        group.sync();
+        if (group.rank < head) {
+            *hr_global<uint8_t>(dst + group.rank) = (uint8_t)first;
+        }
+        if (group.rank < nchunks) {
+            *hr_global<hr_u128>(dst + chunk) = middle;
+        }
+        if (tail < end) {
+            *hr_global<uint8_t>(dst + tail) = (uint8_t)last;
+        }
+        group.sync();
+        src += end;
+        dst += end;
+        nbytes -= end;
+    }
+}
+
 /* The same for no more than MOST bytes: one by one, all read before the first is written.
  */
 template <uint32_t MOST, class Group, class Source>

@@ -49,6 +49,7 @@ struct lz_team {
     static constexpr uint32_t PARTS = PARTS_, OUTPUT = OUTPUT_, WORDS = OUTPUT_ / 32;
     static constexpr bool SINGLES = SINGLES_;
     static constexpr bool CHECKS = false; /* or there is C::is_right */
+    static constexpr bool MOVES = false;  /* literals may lie in the output yet to make */
     typedef hr_group<PARSE, 0, IS_SPLIT ? LZ_PARSERS : 0> Parsers;
     typedef hr_group<IS_SPLIT ? MAKE : PARSE, IS_SPLIT ? PARSE : 0,
                      IS_SPLIT ? LZ_MAKERS : 0>
@@ -138,7 +139,9 @@ lz_execute(const typename C::Makers &group, const hr_k_decode &p, uint8_t *share
             lz_make_tile<C>(group, o, begin, begin + s.nbytes);
         }
     } else if (s.kind == LZ_COPY) {
-        if (s.nliterals > 0) {
+        if (C::MOVES) {
+            lz_move(group, to, s.nliterals, s.literals);
+        } else if (s.nliterals > 0) {
             const lz_range range = {s.literals, s.literals + s.nliterals};
             const lz_straight literals = {s.literals, range};
             lz_write(group, to, s.nliterals, literals);

@@ -115,15 +115,20 @@ static __device__ __forceinline__ void hr_wait_for_last() {
 #endif
 }
 
-/* 16 aligned bytes to aligned shared memory, there once the thread has waited. */
-static __device__ __forceinline__ void hr_copy_ahead(uint8_t *shared, uint64_t address) {
+/* If so wanted, 16 aligned bytes to aligned shared memory, there once the thread has
+ * waited. No branch. */
+static __device__ __forceinline__ void hr_copy_ahead(uint8_t *shared, uint64_t address,
+                                                     bool is_wanted) {
 #if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0;\n"
+                 "  @p cp.async.cg.shared.global [%0], [%1], 16; }" ::"r"(
                      (uint32_t)__cvta_generic_to_shared(shared)),
-                 "l"(address)
+                 "l"(address), "r"((uint32_t)is_wanted)
                  : "memory");
 #else
-    *(hr_u128 *)shared = *hr_global<const hr_u128>(address);
+    if (is_wanted) {
+        *(hr_u128 *)shared = *hr_global<const hr_u128>(address);
+    }
 #endif
 }
 /* Of those since the last commit, another group; wait for all groups but the last. */

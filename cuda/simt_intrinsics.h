@@ -97,8 +97,10 @@ static inline uint32_t hr_warp_min(uint32_t value, hr_site site = hr_site::here(
 static inline uint32_t hr_warp_max(uint32_t value, hr_site site = hr_site::here()) {
     return ~hr_warp_min(~value, site);
 }
-static inline void hr_copy_ahead(uint8_t *shared, uint64_t address) {
-    *(hr_u128 *)shared = *hr_global<const hr_u128>(address);
+static inline void hr_copy_ahead(uint8_t *shared, uint64_t address, bool is_wanted) {
+    if (is_wanted) {
+        *(hr_u128 *)shared = *hr_global<const hr_u128>(address);
+    }
 }
 static inline void hr_let_next_begin() {}
 static inline void hr_wait_for_last() {}

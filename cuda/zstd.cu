@@ -10,14 +10,11 @@
 #include "zstd_checksums.cuh"
 #include "zstd_code.cuh"
 #include "zstd_literals.cuh"
+#include "zstd_made.cuh"
 #include "zstd_sequences.cuh"
 
 /* Sequences per lane and tile. */
 #define ZSTD_SHARE 4
-
-struct zstd_sequence {
-    uint32_t nliterals, nmatch, offset;
-};
 
 template <class C> class zstd_parser {
     typedef typename C::Parsers Group;
@@ -40,10 +37,10 @@ template <class C> class zstd_parser {
     uint32_t src_nbytes, dst_nbytes;
     uint32_t block, last_block; /* the one that comes next, and the stream's end */
     /* Of the block: */
-    uint32_t where, frame_begin, earlier[3];
+    uint32_t where, frame_begin;
     uint32_t sequence, nsequences;
     uint32_t literals_left, repeats_left; /* that follow the sequences */
-    uint64_t literals, sequences;         /* addresses */
+    uint64_t literals;                    /* their address */
 
   public:
     static constexpr uint32_t SCRATCH = sizeof(board);
@@ -111,9 +108,7 @@ template <class C> class zstd_parser {
         if (code != 0) {
             return;
         }
-        const bool is_plain =
-            b->kind != HR_K_ZSTD_CODED || b->literals_kind == HR_K_ZSTD_RAW;
-        literals = is_plain ? src + b->literals : b->made_literals;
+        literals = zstd_makes_literals(b) ? b->made_literals : src + b->literals;
         literals_left = b->nliterals;
         repeats_left = 0;
         if (b->kind == HR_K_ZSTD_RLE && literals_left > 0) {
@@ -122,38 +117,32 @@ template <class C> class zstd_parser {
         }
         sequence = 0;
         nsequences = b->nsequences;
-        sequences = b->made_sequences;
         frame_begin = r->frame_begin;
-        HR_UNROLL
-        for (uint32_t k = 0; k < 3; k++) {
-            earlier[k] = r->offsets[k];
-        }
     }
 
-    __device__ __forceinline__ zstd_sequence load(uint32_t i) const {
-        const uint64_t word = hr_global<const uint64_t>(sequences)[i];
-        const uint32_t offset = (uint32_t)word & ((1U << ZSTD_OFFSET_BITS) - 1);
-        return {(uint32_t)(word >> (ZSTD_OFFSET_BITS + 18)),
-                (uint32_t)(word >> ZSTD_OFFSET_BITS) & 0x3FFFF,
-                zstd_offset(offset, earlier)};
+    /* Of the block; looked up anew for each tile, which costs less than to keep it. */
+    __device__ __forceinline__ zstd_made sequences() const {
+        return {zstd_block(params, block - 1), zstd_result(params, block - 1)};
     }
 
-    /* made: bytes of the frame before the match. */
-    static __device__ __forceinline__ bool reaches_back(uint32_t offset, uint32_t made) {
-        return offset - 1 < made;
+    /* before: bytes of the frame before the match. */
+    static __device__ __forceinline__ bool reaches_back(uint32_t offset,
+                                                        uint32_t before) {
+        return offset - 1 < before;
     }
 
     /* A tile from the next sequences; false if not even the first can be taken. */
     __device__ __forceinline__ bool make_tile(const lz_buffer &buffer, lz_step &step) {
         const uint32_t first = sequence + group.rank * ZSTD_SHARE;
         zstd_sequence mine[ZSTD_SHARE];
+        const zstd_made made = sequences();
         uint32_t sums[3] = {0, 0, 0}; /* parts, bytes, literals */
         uint32_t cut = 0xFFFFFFFF;
         HR_UNROLL
         for (uint32_t i = 0; i < ZSTD_SHARE; i++) {
             mine[i] = {0, 0, 1};
             if (first + i < nsequences && cut == 0xFFFFFFFF) {
-                mine[i] = load(first + i);
+                mine[i] = made.load(first + i);
                 if (max(mine[i].nliterals, mine[i].nmatch) > C::LONGEST ||
                     mine[i].offset == 0) {
                     mine[i] = {0, 0, 1};
@@ -201,14 +190,14 @@ template <class C> class zstd_parser {
     /* The first of a lane's sequences that reaches before the frame. */
     __device__ __forceinline__ uint32_t find_far(const zstd_sequence (&mine)[ZSTD_SHARE],
                                                  uint32_t first, uint32_t before) const {
-        uint32_t made = produced - frame_begin + before, cut = 0xFFFFFFFF;
+        uint32_t end = produced - frame_begin + before, cut = 0xFFFFFFFF;
         HR_UNROLL
         for (uint32_t i = 0; i < ZSTD_SHARE; i++) {
-            made += mine[i].nliterals;
-            if (mine[i].nmatch > 0 && !reaches_back(mine[i].offset, made)) {
+            end += mine[i].nliterals;
+            if (mine[i].nmatch > 0 && !reaches_back(mine[i].offset, end)) {
                 cut = min(cut, first + i);
             }
-            made += mine[i].nmatch;
+            end += mine[i].nmatch;
         }
         return cut;
     }
@@ -289,7 +278,7 @@ template <class C> class zstd_parser {
 
     /* The next sequence, of any length, or what is wrong with it. */
     __device__ __forceinline__ bool take_one(lz_step &step) {
-        const zstd_sequence q = load(sequence);
+        const zstd_sequence q = sequences().load(sequence);
         if (!reaches_back(q.offset, produced + q.nliterals - frame_begin)) {
             code = HR_K_BAD_OFFSET;
             return false;
@@ -320,12 +309,13 @@ template <class C> class zstd_parser {
 };
 
 /* Teams: as for LZ4. The segment only says how many literals a tile has room for. */
-typedef lz_team<4, 0, 32, 512, 4096, 2048, 16384, false, 8> zstd_team_w4;
-typedef lz_team<2, 0, 32, 256, 0, 1024, 8192, true, 16> zstd_team_w2s;
-typedef lz_team<32, 0, 32, 8192, 65536, 8192, 65536, false, 1> zstd_team_w32;
-typedef lz_team<4, 4, 32, 512, 8192, 2048, 16384, true, 4> zstd_team_p4s;
-typedef lz_team<8, 8, 32, 2048, 16384, 4096, 32768, false, 2> zstd_team_p8;
-typedef lz_team<16, 16, 32, 2048, 65536, 8192, 65536, true, 1> zstd_team_p16s;
+template <class Team> struct zstd_team : Team { static constexpr bool MOVES = true; };
+typedef zstd_team<lz_team<4, 0, 32, 512, 4096, 2048, 16384, false, 8>> zstd_team_w4;
+typedef zstd_team<lz_team<2, 0, 32, 256, 0, 1024, 8192, true, 16>> zstd_team_w2s;
+typedef zstd_team<lz_team<32, 0, 32, 8192, 65536, 8192, 65536, false, 1>> zstd_team_w32;
+typedef zstd_team<lz_team<4, 4, 32, 512, 8192, 2048, 16384, true, 4>> zstd_team_p4s;
+typedef zstd_team<lz_team<8, 8, 32, 2048, 16384, 4096, 32768, false, 2>> zstd_team_p8;
+typedef zstd_team<lz_team<16, 16, 32, 2048, 65536, 8192, 65536, true, 1>> zstd_team_p16s;
 
 static_assert(sizeof(zstd_trees) == HR_K_ZSTD_LITERALS_SHARED_NBYTES &&
                   sizeof(zstd_chains) == HR_K_ZSTD_SEQUENCES_SHARED_NBYTES,

@@ -20,16 +20,16 @@
  */
 #define ZSTD_GROUP 16
 
-/* The 64 bits from where a sequence begins, its symbols, and the place of the first. */
+/* The 64 bits from where a sequence begins, the sum of its entries, and the complement of
+ * the place of the first bit. */
 struct alignas(16) zstd_record {
-    uint32_t bits[2], symbols;
-    int32_t first;
+    uint32_t bits[2], sum, past;
 };
 
 /* Of a block, behind the groups so far. */
 struct zstd_tally {
     uint32_t last[3]; /* offsets */
-    uint32_t nliterals, nbytes, code;
+    uint32_t nliterals, nbytes, code, nlongs;
 };
 
 struct alignas(16) zstd_chains {
@@ -46,25 +46,30 @@ struct alignas(16) zstd_chains {
     uint32_t tables[HR_K_ZSTD_CHAINS * ZSTD_TABLES_STRIDE];
 };
 
-/* A chain. How long a step takes is a matter of what waits for what: entries give their
- * sum, the sum where the next bits lie, and its bits the next entries. */
+/* A chain. How long a step takes is a matter of what waits for what, and of how many
+ * instructions shift and select: a multiprocessor takes two clocks for each, while
+ * products and addresses go beside them. So entries are laid out to be summed up. */
 struct zstd_chain {
-    uint32_t ring;                       /* names in shared memory */
-    uint32_t literals, offsets, matches; /* tables */
-    int32_t first;                       /* the place of the next bit */
-    uint32_t words[4];                   /* from the one with that bit on, downwards */
-    uint32_t literal, offset, match;     /* entries */
+    uint32_t ring;                       /* names in shared memory: of its last word, */
+    uint32_t literals, offsets, matches; /* of tables */
+    uint32_t past;     /* the complement of the next bit's place: what funnel shifts take
+                          to have it in front */
+    uint32_t words[4]; /* from the one with that bit on, downwards */
+    uint32_t literal, offset, match; /* entries */
 
     __device__ __forceinline__ zstd_chain(const zstd_chains &chains, uint32_t lane,
                                           const zstd_place &place)
-        : ring(hr_shared_name(chains.rings[lane] + 16)),
+        : ring(hr_shared_name(chains.rings[lane] + 16 + ZSTD_RING_NBYTES - 4)),
           literals(hr_shared_name(chains.tables + lane * ZSTD_TABLES_STRIDE)),
           offsets(literals + ZSTD_TABLE_OFFSETS * 4),
-          matches(literals + ZSTD_TABLE_MATCHES * 4), first(place.end - 1), literal(0),
-          offset(0), match(0) {}
+          matches(literals + ZSTD_TABLE_MATCHES * 4), past((uint32_t)-place.end),
+          literal(0), offset(0), match(0) {}
 
+    __device__ __forceinline__ int32_t first() const {
+        return (int32_t)~past;
+    }
     __device__ __forceinline__ void load() {
-        const uint32_t at = ring + ((uint32_t)first >> 3 & (ZSTD_RING_NBYTES - 4));
+        const uint32_t at = ring - (past >> 3 & (ZSTD_RING_NBYTES - 4));
         HR_UNROLL
         for (uint32_t i = 0; i < 4; i++) {
             words[i] = hr_load_named(at - 4 * i);
@@ -73,8 +78,8 @@ struct zstd_chain {
     /* The next n bits, n < 32. */
     __device__ __forceinline__ uint32_t take(uint32_t n) {
         load();
-        const uint32_t bits = __funnelshift_l(words[1], words[0], ~(uint32_t)first);
-        first -= (int32_t)n;
+        const uint32_t bits = __funnelshift_l(words[1], words[0], past);
+        past += n;
         return __funnelshift_l(bits, 0, n);
     }
     __device__ __forceinline__ void begin(const uint32_t (&logs)[3]) {
@@ -88,31 +93,27 @@ struct zstd_chain {
                                                       uint32_t bits) {
         return hr_load_named_word(table + (entry >> 21), bits);
     }
-    /* Funnel shifts look at the low five bits of how far. The next words are loaded
-     * before the record is written, or they would be waited for, too. */
+    /* Funnel shifts look at the low five bits of how far. The next entries are what is
+     * waited for, so they are loaded first, and what was found is written last. */
     __device__ __forceinline__ void step(zstd_record &record) {
-        const uint32_t shift = ~(uint32_t)first;
-        const uint32_t x0 = __funnelshift_l(words[1], words[0], shift);
-        const uint32_t x1 = __funnelshift_l(words[2], words[1], shift);
-        const uint32_t x2 = __funnelshift_l(words[3], words[2], shift);
-        const uint32_t sum = literal + offset + match;
-        const uint32_t near = __funnelshift_l(x1, x0, sum);
-        const uint32_t far = __funnelshift_l(x2, x1, sum);
-        const uint32_t bits = (sum & 32) != 0 ? far : near;
-        const int32_t begin = first;
-        first -= (int32_t)((sum & 127) + (sum >> 16 & 31));
-        load();
-        record = {{x0, x1},
-                  __byte_perm(__byte_perm(literal, match, 0x0051), offset, 0x0510),
-                  begin};
-        const uint32_t nl = literal >> 16, nm = match >> 16;
-        const uint32_t l = __funnelshift_l(bits, 0, nl);
-        const uint32_t m = __funnelshift_l(__funnelshift_l(0, bits, nl), 0, nm);
+        const uint32_t x0 = __funnelshift_l(words[1], words[0], past);
+        const uint32_t x1 = __funnelshift_l(words[2], words[1], past);
+        const uint32_t x2 = __funnelshift_l(words[3], words[2], past);
+        const uint32_t sum = literal + offset + match, nextra = sum >> 16;
+        const uint32_t near = __funnelshift_l(x1, x0, nextra);
+        const uint32_t far = __funnelshift_l(x2, x1, nextra);
+        const uint32_t bits = (sum & 32U << 16) != 0 ? far : near;
+        const uint32_t begin = past;
+        past = hr_dot4(sum & 0x003F001F, 0x00010001, past);
+        const uint32_t l = __funnelshift_l(bits, 0, literal);
+        const uint32_t m = __funnelshift_l(__funnelshift_l(0, bits, literal), 0, match);
         const uint32_t o =
-            __funnelshift_l(__funnelshift_l(0, bits, nl + nm), 0, offset >> 16);
+            __funnelshift_l(__funnelshift_l(0, bits, literal + match), 0, offset);
         literal = follow(literals, literal, l);
         match = follow(matches, match, m);
         offset = follow(offsets, offset, o);
+        load();
+        record = {{x0, x1}, sum, begin};
     }
 };
 

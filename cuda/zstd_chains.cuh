@@ -51,36 +51,43 @@ static __device__ __forceinline__ void zstd_follow(zstd_chains &chains, zstd_cha
                 chain.step(records[(i + k) * HR_K_ZSTD_CHAINS]);
             }
         }
-        chains.firsts[g & 1][lane] = chain.first;
+        chains.firsts[g & 1][lane] = chain.first();
     }
 }
 
 typedef zstd_feed<ZSTD_RING_NUNITS, zstd_writer::PARTS> zstd_ring_feed;
 
-/* The second warp brings bits, too; they are there once it has waited. */
+/* In turn, warps that write bring bits, too. */
+static __device__ __forceinline__ bool zstd_is_decoding(uint32_t warp, uint32_t g) {
+    return (g + warp) % 2 == 0;
+}
+
 static __device__ __forceinline__ void zstd_bring(zstd_chains &chains,
                                                   const zstd_place &place,
                                                   zstd_ring_feed &feed, uint32_t chain,
-                                                  uint32_t n, uint32_t g) {
-    if (g > 0 && (g - 1) * ZSTD_GROUP < n) {
-        feed.bring(place, chains.rings[chain] + 16,
-                   chains.firsts[(g - 1) & 1][chain] >> 7);
+                                                  uint32_t n, uint32_t g, bool is_ours) {
+    if (g == 0 || (g - 1) * ZSTD_GROUP >= n) {
+        return;
     }
-    __syncwarp();
+    const int32_t current = chains.firsts[(g - 1) & 1][chain] >> 7;
+    if (is_ours) {
+        feed.bring(place, chains.rings[chain] + 16, current);
+    } else {
+        feed.pass(current);
+    }
 }
 
 /* The other warps' part: four lanes for each chain, warps by turns. */
 static __device__ __forceinline__ void zstd_write(zstd_chains &chains,
                                                   zstd_writer &writer, uint32_t warp,
-                                                  const hr_k_zstd_block *b, uint32_t n,
-                                                  uint32_t g) {
-    if ((g + warp) % 2 == 0) {
+                                                  uint32_t n, uint32_t g) {
+    if (zstd_is_decoding(warp, g)) {
         const uint32_t left = g > 0 ? n - min((g - 1) * ZSTD_GROUP, n) : 0;
         writer.decode(chains, (g - 1) & 1, min(left, ZSTD_GROUP), left <= ZSTD_GROUP);
     } else if (g >= 2) {
         const uint32_t done = (g - 2) * ZSTD_GROUP;
-        writer.finish(chains.tallies[writer.chain], min(n - min(done, n), ZSTD_GROUP), b,
-                      b->made_sequences + (uint64_t)done * 8);
+        writer.finish(chains.tallies[writer.chain], min(n - min(done, n), ZSTD_GROUP),
+                      done);
     }
 }
 
@@ -129,11 +136,13 @@ static __device__ __forceinline__ void zstd_run_chains(zstd_chains &chains,
     zstd_ring_feed feed(place, lane / HR_K_ZSTD_CHAINS);
     if (warp == 1 && n > 0) {
         feed.bring(place, chains.rings[mine] + 16, (place.end - 1) >> 7);
+    } else {
+        feed.pass((place.end - 1) >> 7);
     }
     hr_copies_wait();
     __syncthreads();
     zstd_chain chain(chains, mine, place);
-    zstd_writer writer(lane);
+    zstd_writer writer(lane, b.block);
     if (warp == 0 && n > 0) {
         chain.begin(logs);
     }
@@ -142,10 +151,9 @@ static __device__ __forceinline__ void zstd_run_chains(zstd_chains &chains,
         if (warp == 0) {
             zstd_follow(chains, chain, mine, n, g);
         } else {
-            if (warp == 1) {
-                zstd_bring(chains, place, feed, mine, n, g);
-            }
-            zstd_write(chains, writer, warp, b.block, n, g);
+            zstd_bring(chains, place, feed, mine, n, g, !zstd_is_decoding(warp, g));
+            __syncwarp();
+            zstd_write(chains, writer, warp, n, g);
         }
         hr_copies_wait();
         __syncwarp();

@@ -85,18 +85,14 @@ struct zstd_forward {
     }
 };
 
-/* Entry of a table of states: extra bits, symbol, bits to the next state, and the next
- * state without its bits. A sum of three has the sum of their extra bits in its low 7
- * bits, and that of their bits in 5 from the 16th on. */
-static __device__ __forceinline__ uint32_t zstd_entry(uint32_t nbits, uint32_t nextra,
-                                                      uint32_t symbol, uint32_t base) {
-    return nextra | symbol << 8 | nbits << 16 | base << 23;
+/* Entry of a table of states: in bits 0 to 4 how many bits lead to the next state; that
+ * state without them from bit 23 on; between them what the symbol says. */
+static __device__ __forceinline__ uint32_t zstd_entry(uint32_t nbits, uint32_t said,
+                                                      uint32_t base) {
+    return nbits | said | base << 23;
 }
 static __device__ __forceinline__ uint32_t zstd_nbits(uint32_t entry) {
-    return entry >> 16 & 31;
-}
-static __device__ __forceinline__ uint32_t zstd_symbol(uint32_t entry) {
-    return entry >> 8 & 63;
+    return entry & 31;
 }
 static __device__ __forceinline__ uint32_t zstd_base(uint32_t entry) {
     return entry >> 23;
@@ -147,12 +143,11 @@ static __device__ __forceinline__ uint32_t zstd_places(uint32_t count) {
     return count == 0xFFFF ? 0 : count;
 }
 
-/* Make the table of 2^log states; the counts, which add up to that, are used up. NEXTRA:
- * extra bits of a symbol. */
-template <class Nextra>
+/* Make the table of 2^log states; the counts, which add up to that, are used up. */
+template <class Said>
 static __device__ __forceinline__ void zstd_make_table(uint32_t *table, uint16_t *counts,
                                                        uint32_t max_symbol, uint32_t log,
-                                                       const Nextra &nextra) {
+                                                       const Said &said) {
     const uint32_t size = 1U << log, step = (size >> 1) + (size >> 3) + 3;
     uint32_t end = size;
     for (uint32_t s = 0; s <= max_symbol; s++) {
@@ -186,14 +181,13 @@ static __device__ __forceinline__ void zstd_make_table(uint32_t *table, uint16_t
             const uint32_t s = symbols[k], x = counts[s];
             const uint32_t nbits = log - zstd_log2(x);
             counts[s] = (uint16_t)(x + 1);
-            table[i + k] = zstd_entry(nbits, nextra(s), s, (x << nbits) - size);
+            table[i + k] = zstd_entry(nbits, said(s), (x << nbits) - size);
         }
     }
 }
 
-/* A decoded sequence in a word. Offset: a number of bytes; or, where it repeats one from
- * before the block, ZSTD_EARLIER | which of the three << 25 | (2^24 - how many less). */
-#define ZSTD_OFFSET_BITS 28
+/* A decoded offset: a number of bytes; or, where it repeats one from before the block,
+ * ZSTD_EARLIER | which of the three << 25 | (2^24 - how many less). */
 #define ZSTD_EARLIER (UINT32_C(1) << 27)
 #define ZSTD_NO_LESS (UINT32_C(1) << 24)
 #define ZSTD_FAR (ZSTD_EARLIER - 1) /* farther than any output is long */

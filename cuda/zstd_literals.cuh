@@ -35,9 +35,9 @@ struct alignas(16) zstd_trees {
     };
 };
 
-struct zstd_no_extra {
-    __device__ __forceinline__ uint32_t operator()(uint32_t) const {
-        return 0;
+struct zstd_said_weight {
+    __device__ __forceinline__ uint32_t operator()(uint32_t weight) const {
+        return weight << 5;
     }
 };
 
@@ -51,7 +51,7 @@ static __device__ __forceinline__ uint32_t zstd_decode_weights(zstd_weights &t,
     if (log == 0 || in.at >= end || !bits.open(in.at, (uint32_t)(end - in.at))) {
         return 0;
     }
-    zstd_make_table(t.states, t.counts, 15, log, zstd_no_extra());
+    zstd_make_table(t.states, t.counts, 15, log, zstd_said_weight());
     bits.fill();
     uint32_t state = bits.take(log), other = bits.take(log), n = 0;
     if (bits.left < 0) {
@@ -62,12 +62,12 @@ static __device__ __forceinline__ uint32_t zstd_decode_weights(zstd_weights &t,
             return 0;
         }
         const uint32_t entry = t.states[state];
-        t.weights[n++] = (uint8_t)zstd_symbol(entry);
+        t.weights[n++] = (uint8_t)(entry >> 5 & 15);
         bits.fill();
         state = other;
         other = zstd_base(entry) + bits.take(zstd_nbits(entry));
     }
-    t.weights[n++] = (uint8_t)zstd_symbol(t.states[state]);
+    t.weights[n++] = (uint8_t)(t.states[state] >> 5 & 15);
     return n;
 }
 

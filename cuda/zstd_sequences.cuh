@@ -115,13 +115,31 @@ static __device__ __forceinline__ uint32_t zstd_max_symbol(uint32_t code) {
 /* Of literals and of matches, for each symbol. */
 typedef uint32_t zstd_lengths[2][64];
 
-struct zstd_extra {
+/* What entries of the three tables say of a symbol, so that a sum of three says it all:
+ * in bits 16 to 21 how many extra bits there are, an offset's symbol being that itself;
+ * in bits 5 to 15 the literals' symbol, so many times the matches', and that of these. */
+#define ZSTD_NMATCHES 53
+
+struct zstd_said {
     const zstd_lengths &lengths;
     uint32_t code;
     __device__ __forceinline__ uint32_t operator()(uint32_t symbol) const {
-        return code == 1 ? symbol : lengths[code / 2][symbol] >> 20;
+        if (code == 1) {
+            return symbol << 16;
+        }
+        const uint32_t nextra = lengths[code / 2][symbol] >> 20;
+        return nextra << 16 | (code == 0 ? symbol * ZSTD_NMATCHES : symbol) << 5;
     }
 };
+static __device__ __forceinline__ uint32_t zstd_said_literal(uint32_t sum) {
+    return (sum >> 5 & 2047) / ZSTD_NMATCHES;
+}
+static __device__ __forceinline__ uint32_t zstd_said_match(uint32_t sum) {
+    return (sum >> 5 & 2047) % ZSTD_NMATCHES;
+}
+static __device__ __forceinline__ uint32_t zstd_said_nextra(uint32_t sum) {
+    return sum >> 16 & 63;
+}
 
 /* Make the table of a block's code; its log. */
 static __device__ __forceinline__ uint32_t zstd_build(uint32_t *table, uint16_t *counts,
@@ -129,12 +147,12 @@ static __device__ __forceinline__ uint32_t zstd_build(uint32_t *table, uint16_t 
                                                       uint32_t code,
                                                       const hr_k_zstd_block *b,
                                                       uint64_t src, uint32_t src_nbytes) {
-    const zstd_extra extra = {lengths, code};
+    const zstd_said said = {lengths, code};
     const uint32_t max_symbol = zstd_max_symbol(code);
     uint32_t log = code == 1 ? 5 : 6;
     if (b->table_kinds[code] == HR_K_ZSTD_SINGLE) {
         const uint32_t symbol = min(lz_load_u8(src + b->tables[code]), max_symbol);
-        table[0] = zstd_entry(0, extra(symbol), symbol, 0);
+        table[0] = zstd_entry(0, said(symbol), 0);
         return 0;
     }
     if (b->table_kinds[code] == HR_K_ZSTD_PREDEFINED) {
@@ -149,8 +167,12 @@ static __device__ __forceinline__ uint32_t zstd_build(uint32_t *table, uint16_t 
             return ZSTD_NO_TABLE;
         }
     }
-    zstd_make_table(table, counts, max_symbol, log, extra);
+    zstd_make_table(table, counts, max_symbol, log, said);
     return log;
+}
+
+static __device__ __forceinline__ bool zstd_makes_literals(const hr_k_zstd_block *b) {
+    return b->kind == HR_K_ZSTD_CODED && b->literals_kind != HR_K_ZSTD_RAW;
 }
 
 /* A thread goes through the blocks of a stream: places in the output, and offsets. */
@@ -160,8 +182,9 @@ extern "C" __global__ void __launch_bounds__(32)
     HR_NO_UNROLL
     for (uint32_t s = blockIdx.x * 32 + threadIdx.x; s < p.streams.ntasks;
          s += gridDim.x * 32) {
-        const uint32_t dst_nbytes =
-            (hr_global<const hr_k_task>(p.streams.tasks) + s)->dst_nbytes;
+        const hr_k_task *task = hr_global<const hr_k_task>(p.streams.tasks) + s;
+        const uint64_t dst = task->dst;
+        const uint32_t dst_nbytes = task->dst_nbytes;
         uint32_t at = 0, frame = 0, last[3] = {1, 4, 8};
         for (uint32_t i = firsts[s]; i < firsts[s + 1]; i++) {
             const hr_k_zstd_block *b = zstd_block(p, i);
@@ -183,10 +206,14 @@ extern "C" __global__ void __launch_bounds__(32)
                 last[k] = behind[k];
             }
             const uint32_t nbytes = nsequences > 0 ? r.nbytes : nliterals;
+            /* Of later blocks: they are not to be reached. */
+            const uint32_t nlater = (uint32_t)(dst + dst_nbytes - b->made_literals) -
+                                    (zstd_makes_literals(b) ? nliterals : 0);
             r.begin = at;
             r.frame_begin = frame;
             bool is_good = (r.literals_code | r.sequences_code) == 0;
-            if (is_good && nbytes > dst_nbytes - at) {
+            if (is_good &&
+                (nbytes > dst_nbytes - at || nlater > dst_nbytes - at - nbytes)) {
                 r.sequences_code = HR_K_TOO_LONG;
                 is_good = false;
             }

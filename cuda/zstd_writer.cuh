@@ -4,6 +4,7 @@
 #define HR_CUDA_ZSTD_WRITER_CUH
 
 #include "zstd_chain.cuh"
+#include "zstd_made.cuh"
 
 /* The last three offsets. */
 struct zstd_offsets {
@@ -24,7 +25,7 @@ struct zstd_offsets {
 };
 
 static __device__ __forceinline__ zstd_tally zstd_begin_tally(const hr_k_zstd_block *b) {
-    return {{zstd_earlier(0), zstd_earlier(1), zstd_earlier(2)}, 0, b->nliterals, 0};
+    return {{zstd_earlier(0), zstd_earlier(1), zstd_earlier(2)}, 0, b->nliterals, 0, 0};
 }
 
 /* Turns records of blocks into sequences: four lanes for each, a quarter of a group each.
@@ -33,53 +34,59 @@ struct zstd_writer {
     static constexpr uint32_t PARTS = 32 / HR_K_ZSTD_CHAINS, SHARE = ZSTD_GROUP / PARTS;
 
     uint32_t part, chain;
+    /* Of the chain's block, looked up before, as a look takes long: */
+    const hr_k_zstd_block *block;
+    zstd_layout layout;
+    uint64_t words; /* address */
+    uint32_t nliterals, max_nbytes;
     /* Of the lane's share of a group: */
     zstd_offsets mine;
     uint32_t offsets[SHARE], lengths[SHARE][2], sums[2];
 
-    __device__ __forceinline__ zstd_writer(uint32_t lane)
-        : part(lane / HR_K_ZSTD_CHAINS), chain(lane % HR_K_ZSTD_CHAINS) {}
+    __device__ __forceinline__ zstd_writer(uint32_t lane, const hr_k_zstd_block *b)
+        : part(lane / HR_K_ZSTD_CHAINS), chain(lane % HR_K_ZSTD_CHAINS), block(b),
+          layout(b), words(b->made_words), nliterals(b->nliterals),
+          max_nbytes(b->max_nbytes) {}
 
-    /* n records. The place behind the block's last one goes to chains.ends. */
+    /* n records. The place behind the block's last one goes to chains.ends. No branches:
+     * what one record waits for overlaps with what others do. */
     __device__ __forceinline__ void decode(zstd_chains &chains, uint32_t buffer,
                                            uint32_t n, bool is_last) {
         const uint32_t first = part * SHARE;
-        mine = {{zstd_earlier(0), zstd_earlier(1), zstd_earlier(2)}};
-        sums[0] = sums[1] = 0;
+        uint32_t values[SHARE], end = 0;
         HR_UNROLL
         for (uint32_t i = 0; i < SHARE; i++) {
             const zstd_record r = chains.records[buffer][first + i][chain];
-            const uint32_t literal = chains.lengths[0][r.symbols & 63];
-            const uint32_t match = chains.lengths[1][r.symbols >> 8 & 63];
-            const uint32_t width = r.symbols >> 16 & 31; /* of the offset */
-            const uint32_t nextra = width + (match >> 20);
-            const uint32_t value = (1U << width) + __funnelshift_l(r.bits[0], 0, width);
-            const uint32_t rest = nextra < 32
-                                      ? __funnelshift_l(r.bits[1], r.bits[0], nextra)
-                                      : __funnelshift_l(0, r.bits[1], nextra);
+            const uint32_t literal = chains.lengths[0][zstd_said_literal(r.sum)];
+            const uint32_t match = chains.lengths[1][zstd_said_match(r.sum)];
+            const uint32_t all = zstd_said_nextra(r.sum);
+            const uint32_t nextra = all - (literal >> 20), width = nextra - (match >> 20);
+            const uint32_t near = __funnelshift_l(r.bits[1], r.bits[0], nextra);
+            const uint32_t far = __funnelshift_l(0, r.bits[1], nextra);
+            const uint32_t rest = nextra < 32 ? near : far;
+            values[i] =
+                __funnelshift_l(0, 1, width) + __funnelshift_l(r.bits[0], 0, width);
             lengths[i][0] = (literal & 0xFFFFF) + __funnelshift_l(rest, 0, literal >> 20);
             lengths[i][1] = (match & 0xFFFFF) +
                             __funnelshift_l(__funnelshift_l(r.bits[1], r.bits[0], width),
                                             0, match >> 20);
-            if (first + i < n) {
-                offsets[i] = mine.next(value, lengths[i][0] == 0);
-                sums[0] += lengths[i][0];
-                sums[1] += lengths[i][1];
-            }
-            if (is_last && first + i + 1 == n) {
-                chains.ends[chain] = r.first + 1 - (int32_t)(nextra + (literal >> 20));
-            }
+            end = first + i + 1 == n ? r.past + all : end;
         }
+        if (is_last && n - 1 - first < SHARE) {
+            chains.ends[chain] = -(int32_t)end;
+        }
+        add_up(values, n - min(first, n));
     }
 
-    /* All lanes: what was decoded, to its place. */
-    __device__ __forceinline__ void finish(zstd_tally &tally, uint32_t n,
-                                           const hr_k_zstd_block *b, uint64_t to) {
+    static_assert(SHARE == 4, "stored at once");
+
+    /* All lanes: what was decoded, to its place behind `done` others. */
+    __device__ __forceinline__ void finish(zstd_tally &tally, uint32_t n, uint32_t done) {
         uint32_t last[3] = {tally.last[0], tally.last[1], tally.last[2]};
         uint32_t before[3];
         compose(last, before);
         __syncwarp();
-        add(tally, b);
+        add(tally);
         if (part == 0) {
             HR_UNROLL
             for (uint32_t k = 0; k < 3; k++) {
@@ -87,15 +94,29 @@ struct zstd_writer {
             }
         }
         const uint32_t first = part * SHARE;
-        HR_UNROLL
-        for (uint32_t i = 0; i < SHARE; i += 2) {
-            store(to + (uint64_t)(first + i) * 8, n - min(first + i, n), before,
-                  &offsets[i], &lengths[i]);
+        if (first < n) {
+            store(tally, done + first, min(n - first, SHARE), before);
         }
     }
 
   private:
-    __device__ __forceinline__ void add(zstd_tally &tally, const hr_k_zstd_block *b) {
+    /* The first n of the share: their offsets, and the sums of their lengths. */
+    __device__ __forceinline__ void add_up(const uint32_t (&values)[SHARE], uint32_t n) {
+        mine = {{zstd_earlier(0), zstd_earlier(1), zstd_earlier(2)}};
+        sums[0] = sums[1] = 0;
+        HR_UNROLL
+        for (uint32_t i = 0; i < SHARE; i++) {
+            zstd_offsets then = mine;
+            offsets[i] = then.next(values[i], lengths[i][0] == 0);
+            HR_UNROLL
+            for (uint32_t k = 0; k < 3; k++) {
+                mine.last[k] = i < n ? then.last[k] : mine.last[k];
+            }
+            sums[0] += i < n ? lengths[i][0] : 0;
+            sums[1] += i < n ? lengths[i][1] : 0;
+        }
+    }
+    __device__ __forceinline__ void add(zstd_tally &tally) {
         HR_UNROLL
         for (uint32_t d = HR_K_ZSTD_CHAINS; d < 32; d <<= 1) {
             sums[0] += __shfl_xor_sync(0xFFFFFFFF, sums[0], d);
@@ -104,10 +125,10 @@ struct zstd_writer {
         if (part == 0) {
             tally.nliterals += sums[0];
             tally.nbytes += sums[1];
-            tally.code = tally.code != 0                  ? tally.code
-                         : tally.nliterals > b->nliterals ? HR_K_BAD_CODE
-                         : tally.nbytes > b->max_nbytes   ? HR_K_TOO_LONG
-                                                          : 0;
+            tally.code = tally.code != 0               ? tally.code
+                         : tally.nliterals > nliterals ? HR_K_BAD_CODE
+                         : tally.nbytes > max_nbytes   ? HR_K_TOO_LONG
+                                                       : 0;
         }
     }
     /* The offsets before each lane's share, from what all the shares do to them; and the
@@ -130,29 +151,43 @@ struct zstd_writer {
             }
         }
     }
-    static __device__ __forceinline__ uint64_t pack(const uint32_t (&before)[3],
-                                                    uint32_t offset,
-                                                    const uint32_t (&lengths)[2]) {
-        return (zstd_offset(offset, before) & ((1U << ZSTD_OFFSET_BITS) - 1)) |
-               (uint64_t)lengths[1] << ZSTD_OFFSET_BITS |
-               (uint64_t)lengths[0] << (ZSTD_OFFSET_BITS + 18);
+    /* The lane's share, or as many as are left, as the block's sequences from `at` on. */
+    __device__ __forceinline__ void store(zstd_tally &tally, uint32_t at, uint32_t n,
+                                          const uint32_t (&before)[3]) {
+        uint32_t *to = hr_global<uint32_t>(words) + at;
+        bool are_usual = n == SHARE;
+        HR_UNROLL
+        for (uint32_t i = 0; i < SHARE; i++) {
+            offsets[i] = zstd_offset(offsets[i], before);
+            are_usual &= layout.is_usual(sequence(i));
+        }
+        if (are_usual) {
+            *(hr_u128 *)to = {{layout.pack(sequence(0)), layout.pack(sequence(1)),
+                               layout.pack(sequence(2)), layout.pack(sequence(3))}};
+            return;
+        }
+        HR_UNROLL
+        for (uint32_t i = 0; i < SHARE; i++) {
+            if (i < n) {
+                to[i] = layout.is_long(sequence(i))
+                            ? layout.pack_place(store_long(tally, sequence(i)))
+                            : layout.pack({lengths[i][0], lengths[i][1],
+                                           layout.code_of(offsets[i])});
+            }
+        }
     }
-    /* Two sequences, or as many as are left. */
-    static __device__ __forceinline__ void store(uint64_t to, uint32_t nleft,
-                                                 const uint32_t (&before)[3],
-                                                 const uint32_t *offsets,
-                                                 const uint32_t (*lengths)[2]) {
-        if (nleft == 0) {
-            return;
+    __device__ __forceinline__ zstd_sequence sequence(uint32_t i) const {
+        return {lengths[i][0], lengths[i][1], offsets[i]};
+    }
+    /* Its place. There is no room for it only if the block makes more than it may. */
+    __device__ __forceinline__ uint32_t store_long(zstd_tally &tally,
+                                                   const zstd_sequence &q) const {
+        const uint32_t place = atomicAdd(&tally.nlongs, 1);
+        if (place >= block->most_longs) {
+            return 0;
         }
-        const uint64_t one = pack(before, offsets[0], lengths[0]);
-        if (nleft == 1) {
-            *hr_global<uint64_t>(to) = one;
-            return;
-        }
-        const uint64_t two = pack(before, offsets[1], lengths[1]);
-        *hr_global<hr_u128>(to) = {
-            {(uint32_t)one, (uint32_t)(one >> 32), (uint32_t)two, (uint32_t)(two >> 32)}};
+        hr_global<uint64_t>(block->made_longs)[place] = zstd_pack_long(q);
+        return place;
     }
 };
 

@@ -65,61 +65,67 @@ static bool is_good(void *user) {
     return good;
 }
 
-/* Walk all streams; the blocks of each, and scratch for them. */
-static void walk(const bench *b, hr__kzstd_stream *streams, hr__vec *walked) {
+/* Walk all streams; the blocks of each, and the scratch that they need. */
+static uint64_t walk(const bench *b, hr__kzstd_stream *streams, hr__vec *walked) {
     const field_blocks *f = b->blocks;
     hr__zstd_stream s = {0};
     hr_error err = HR_ERROR_INIT;
+    uint64_t total = 0, room;
     for (uint32_t i = 0; i < f->nblocks; i++) {
-        streams[i] = (hr__kzstd_stream){.task = bench_task(b, i),
-                                        .first_block = (uint32_t)s.blocks.n};
-        if (hr__zstd_walk(&hr__malloc_allocator, f->streams + f->at[i], f->nbytes[i], &s,
-                          &err) != HR_OK) {
+        const size_t first = s.blocks.n;
+        streams[i] =
+            (hr__kzstd_stream){.task = bench_task(b, i), .first_block = (uint32_t)first};
+        hr_status status = hr__zstd_walk(&hr__malloc_allocator, f->streams + f->at[i],
+                                         f->nbytes[i], &s, &err);
+        streams[i].nblocks = (uint32_t)(s.blocks.n - first);
+        if (status != HR_OK ||
+            hr__zstd_stream_room((hr__zstd_block *)s.blocks.items + first,
+                                 s.blocks.n - first, streams[i].task.dst_nbytes, &room,
+                                 &err) != HR_OK) {
             printf("the walk fails: %s\n", err.message);
             exit(EXIT_FAILURE);
         }
-        streams[i].nblocks = (uint32_t)s.blocks.n - streams[i].first_block;
+        total += room;
     }
     *walked = s.blocks;
+    return total;
 }
 
-static uint64_t scratch_nbytes(const hr__vec *walked) {
-    const hr__zstd_block *b = walked->items;
-    uint64_t nbytes = 0;
-    for (size_t i = 0; i < walked->n; i++) {
-        nbytes += hr__zstd_sequences_room(&b[i]) + hr__zstd_literals_room(&b[i]);
-    }
-    return nbytes;
-}
-
-static void describe(const hr__vec *walked, uint64_t scratch) {
-    const hr__zstd_block *b = walked->items;
-    uint64_t nsequences = 0, nliterals = 0;
+static void describe(const bench *b, const hr__vec *walked, uint64_t scratch) {
+    const hr__zstd_block *blocks = walked->items;
+    uint64_t nsequences = 0, nliterals = 0, made = 0;
     uint32_t longest = 0;
     for (size_t i = 0; i < walked->n; i++) {
-        nsequences += b[i].nsequences;
-        nliterals += hr__zstd_literals_room(&b[i]);
-        longest = b[i].nsequences > longest ? b[i].nsequences : longest;
+        nsequences += blocks[i].nsequences;
+        nliterals += hr__zstd_made_literals(&blocks[i]);
+        longest = blocks[i].nsequences > longest ? blocks[i].nsequences : longest;
     }
-    printf(
-        "  %zu blocks, %.1f M sequences (%u in one block), %.0f MB of literals, scratch "
-        "%.0f MB\n",
-        walked->n, 1e-6 * (double)nsequences, longest, 1e-6 * (double)nliterals,
-        1e-6 * (double)scratch);
+    for (uint32_t i = 0; i < b->blocks->nblocks; i++) {
+        made += bench_task(b, i).dst_nbytes;
+    }
+    printf("  %zu blocks, %.1f M sequences (%u in one block), %.0f MB of literals, "
+           "scratch %.0f MB, %.2f of the output\n",
+           walked->n, 1e-6 * (double)nsequences, longest, 1e-6 * (double)nliterals,
+           1e-6 * (double)scratch, (double)scratch / (double)made);
 }
 
 static void batch_open(batch *t, bench *b) {
     uint32_t n = b->blocks->nblocks;
     hr__vec walked;
     hr__kzstd_stream *streams = bench_alloc(n * sizeof *streams);
-    walk(b, streams, &walked);
-    uint64_t scratch = scratch_nbytes(&walked);
-    describe(&walked, scratch);
+    uint64_t scratch = walk(b, streams, &walked);
+    describe(b, &walked, scratch);
     hr_k_zstd_block *blocks = bench_alloc(walked.n * sizeof *blocks);
     *t = (batch){.bench = b, .scratch = runner_alloc(b->runner, scratch + 16)};
     hr__devptr at = t->scratch;
-    for (size_t i = 0; i < walked.n; i++) {
-        blocks[i] = hr__slab_zstd_block((const hr__zstd_block *)walked.items + i, &at);
+    const hr__zstd_block *items = walked.items;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t first = streams[i].first_block, nblocks = streams[i].nblocks;
+        hr__slab_zstd_blocks(items + first, nblocks, &streams[i].task, at,
+                             blocks + first);
+        for (uint32_t k = 0; k < nblocks; k++) {
+            at += hr__zstd_room_of(items + first + k, streams[i].task.dst_nbytes).nbytes;
+        }
     }
     const hr__kzstd_batch tables_of = {.streams = streams,
                                        .blocks = blocks,

@@ -136,7 +136,7 @@ hr_status hr__leaves_add_whole(hr__leaves *out, hr__leaf_format format,
 hr_status hr__snappy_leaf(const uint8_t *src, uint32_t src_nbytes, uint64_t dst,
                           uint32_t dst_nbytes, hr__leaves *out, hr_error *err);
 /* For codecs: frames of Zstandard. d: as the codec was given it. */
-#define HR__ZSTD_SCRATCH_RATIO 4 /* 8 bytes for each 3 of output, and all as literals */
+#define HR__ZSTD_SCRATCH_RATIO 2 /* at most 1.25: see hr__zstd_stream_room */
 hr_status hr__zstd_leaf(const hr__decode *d, const uint8_t *src, size_t src_nbytes,
                         uint64_t dst, uint64_t dst_nbytes, hr__leaves *out,
                         hr_error *err);

@@ -1,6 +1,8 @@
 /* Walking Zstandard's frames and blocks. SPDX-License-Identifier: Apache-2.0 */
 #include "codec/zstd_frame.h"
 
+#include <inttypes.h>
+
 #include "codec/codec.h"
 #include "codec/zstd_counts.h"
 #include "core/bytes.h"
@@ -199,8 +201,10 @@ static hr_status read_content(reader *r, memory *m, uint32_t max_nbytes,
     return read_sequences(&body, m, b, err);
 }
 
-static hr_status read_blocks(const hr_allocator *a, reader *r, uint32_t max_nbytes,
+static hr_status read_blocks(const hr_allocator *a, reader *r, uint64_t window,
                              hr__zstd_stream *out, hr_error *err) {
+    const uint32_t max_nbytes =
+        window < HR__ZSTD_MAX_BLOCK_NBYTES ? (uint32_t)window : HR__ZSTD_MAX_BLOCK_NBYTES;
     memory m = {.tree = NOWHERE, .places = {NOWHERE, NOWHERE, NOWHERE}};
     bool is_first = true;
     uint64_t header = 0;
@@ -208,6 +212,9 @@ static hr_status read_blocks(const hr_allocator *a, reader *r, uint32_t max_nbyt
         hr__zstd_block b = {.at = r->at,
                             .begins_frame = is_first,
                             .max_nbytes = max_nbytes,
+                            .farthest = window < HR__ZSTD_MOST_NBYTES
+                                            ? (uint32_t)window
+                                            : HR__ZSTD_MOST_NBYTES,
                             .content_nbytes = HR__SIZE_UNKNOWN};
         if (out->most_blocks != 0 && out->blocks.n >= out->most_blocks) {
             return hr__fail(err, HR_ERR_UNSUPPORTED, "zstd data of more than %zu blocks",
@@ -271,9 +278,7 @@ static hr_status read_frame(const hr_allocator *a, reader *r, hr__zstd_stream *o
     } else if (!hr__add_u64(out->content_nbytes, content, &out->content_nbytes)) {
         return fail_at(r, "frames declare more bytes than there can be", err);
     }
-    uint32_t max_nbytes =
-        window < HR__ZSTD_MAX_BLOCK_NBYTES ? (uint32_t)window : HR__ZSTD_MAX_BLOCK_NBYTES;
-    HR__TRY(read_blocks(a, r, max_nbytes, out, err));
+    HR__TRY(read_blocks(a, r, window, out, err));
     hr__zstd_block *last = (hr__zstd_block *)out->blocks.items + out->blocks.n - 1;
     last->content_nbytes = n > 0 ? content : HR__SIZE_UNKNOWN;
     if ((descriptor & 4) != 0) {
@@ -288,13 +293,56 @@ static uint64_t aligned(uint64_t n) {
     return (n + 15) / 16 * 16;
 }
 
-uint64_t hr__zstd_sequences_room(const hr__zstd_block *b) {
-    return aligned(b->nsequences * sizeof(uint64_t));
+uint32_t hr__zstd_made_literals(const hr__zstd_block *b) {
+    bool is_made = b->kind == HR__ZSTD_CODED && b->literals_kind != HR__ZSTD_RAW;
+    return is_made ? b->nliterals : 0;
 }
 
-uint64_t hr__zstd_literals_room(const hr__zstd_block *b) {
-    bool is_made = b->kind == HR__ZSTD_CODED && b->literals_kind != HR__ZSTD_RAW;
-    return is_made ? aligned(b->nliterals) : 0;
+static uint32_t least(uint64_t a, uint64_t b) {
+    return (uint32_t)(a < b ? a : b);
+}
+
+/* The codes of offsets: up to the farthest; then, for each of three from before the
+ * block, that one less a number for each sequence. */
+hr__zstd_room hr__zstd_room_of(const hr__zstd_block *b, uint64_t dst_nbytes) {
+    hr__zstd_room room = {.farthest = least(b->farthest, dst_nbytes)};
+    const uint32_t last = room.farthest + 3 * HR__ZSTD_MOST_SEQUENCES;
+    while (last >> room.offset_bits != 0) {
+        room.offset_bits++;
+    }
+    room.match_bits = (32 - room.offset_bits + 1) / 2;
+    const uint32_t literal_bits = 32 - room.offset_bits - room.match_bits;
+    const uint32_t least_long =
+        least(UINT64_C(1) << room.match_bits, (1U << literal_bits) - 1 + MIN_MATCH);
+    room.most_longs = least(b->nsequences, least(b->max_nbytes, dst_nbytes) / least_long);
+    room.longs = aligned(b->nsequences * sizeof(uint32_t));
+    room.nbytes = room.longs + aligned(room.most_longs * sizeof(uint64_t));
+    return room;
+}
+
+#define LEAST_ROOM 4096
+
+hr_status hr__zstd_stream_room(const hr__zstd_block *blocks, size_t n,
+                               uint64_t dst_nbytes, uint64_t *room, hr_error *err) {
+    uint64_t nliterals = 0, nbytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        nliterals += hr__zstd_made_literals(&blocks[i]);
+        nbytes += hr__zstd_room_of(&blocks[i], dst_nbytes).nbytes;
+    }
+    if (nliterals > dst_nbytes) {
+        return hr__fail(err, HR_ERR_DATA,
+                        "zstd frames have %" PRIu64 " literals, expected %" PRIu64
+                        " bytes",
+                        nliterals, dst_nbytes);
+    }
+    if (nbytes > LEAST_ROOM && nbytes > dst_nbytes + dst_nbytes / 4) {
+        return hr__fail(err, HR_ERR_UNSUPPORTED,
+                        "zstd frames whose sequences are %" PRIu64
+                        " bytes in kernels, for an output of %" PRIu64,
+                        nbytes, dst_nbytes);
+    }
+    *room = nbytes;
+    return HR_OK;
 }
 
 hr_status hr__zstd_walk(const hr_allocator *a, const uint8_t *src, size_t src_nbytes,

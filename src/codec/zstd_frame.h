@@ -15,6 +15,9 @@
 
 #define HR__ZSTD_MAX_BLOCK_NBYTES (UINT32_C(128) << 10)
 
+/* No block has more: they make three bytes each. */
+#define HR__ZSTD_MOST_SEQUENCES 43691
+
 /* That kernels make of one stream: offsets in it take 27 bits. */
 #define HR__ZSTD_MOST_NBYTES ((UINT32_C(1) << 27) - 2)
 
@@ -45,6 +48,7 @@ typedef struct hr__zstd_block {
     uint64_t content_nbytes; /* that the frame declares; HR__SIZE_UNKNOWN: nothing, or
                                 not the last */
     uint32_t max_nbytes;     /* that sequences may make it */
+    uint32_t farthest;       /* that their offsets may be */
     hr__zstd_kind kind;
     /* The literals; of a raw or RLE block all that it makes. */
     hr__zstd_kind literals_kind;
@@ -66,10 +70,27 @@ typedef struct hr__zstd_stream {
     size_t most_blocks;      /* set by the caller; 0: no limit */
 } hr__zstd_stream;
 
-/* Bytes that kernels need for what they decode first: sequences of 8 bytes, then literals
- * that do not stand in the stream. Each begins 16 bytes aligned. */
-uint64_t hr__zstd_sequences_room(const hr__zstd_block *b);
-uint64_t hr__zstd_literals_room(const hr__zstd_block *b);
+/* Literals of a block that do not stand in the stream: kernels make them in the output.
+ */
+uint32_t hr__zstd_made_literals(const hr__zstd_block *b);
+
+/* How kernels keep a block's sequences: 4 bytes for each, offset, match and literals,
+ * then 8 for each that does not fit, of which there cannot be more than most_longs, as
+ * they make so many bytes. Either begins 16 bytes aligned. */
+typedef struct hr__zstd_room {
+    uint64_t longs, nbytes; /* in bytes: where, and all */
+    uint32_t most_longs;
+    uint32_t farthest; /* that offsets may be */
+    uint32_t offset_bits, match_bits;
+} hr__zstd_room;
+
+hr__zstd_room hr__zstd_room_of(const hr__zstd_block *b, uint64_t dst_nbytes);
+
+/* The room for all n blocks of a stream, of which kernels make dst_nbytes. HR_ERR_DATA:
+ * there are more literals than that; HR_ERR_UNSUPPORTED: the room would be more than 1.25
+ * times that (and more than a page). */
+hr_status hr__zstd_stream_room(const hr__zstd_block *blocks, size_t n,
+                               uint64_t dst_nbytes, uint64_t *room, hr_error *err);
 
 /* Walk all frames of a stream; blocks are added to out->blocks, which the caller frees.
  * Errors: HR_ERR_DATA; HR_ERR_UNSUPPORTED for dictionaries, what the format keeps for

@@ -21,17 +21,6 @@ static hr_status check_content(const hr__zstd_stream *stream, uint64_t dst_nbyte
                     stream->content_nbytes, dst_nbytes);
 }
 
-/* The scratch of all blocks from `first` on. */
-static uint64_t settle_blocks(hr__vec *blocks, size_t first, bool skip_checksums) {
-    uint64_t scratch = 0;
-    hr__zstd_block *b = blocks->items;
-    for (size_t i = first; i < blocks->n; i++) {
-        scratch += hr__zstd_sequences_room(&b[i]) + hr__zstd_literals_room(&b[i]);
-        b[i].has_checksum &= !skip_checksums;
-    }
-    return scratch;
-}
-
 hr_status hr__zstd_leaf(const hr__decode *d, const uint8_t *src, size_t src_nbytes,
                         uint64_t dst, uint64_t dst_nbytes, hr__leaves *out,
                         hr_error *err) {
@@ -47,12 +36,19 @@ hr_status hr__zstd_leaf(const hr__decode *d, const uint8_t *src, size_t src_nbyt
     out->zstd_blocks = stream.blocks;
     HR__TRY(status);
     HR__TRY(check_content(&stream, dst_nbytes, err));
+    uint64_t room;
+    hr__zstd_block *blocks = (hr__zstd_block *)out->zstd_blocks.items + first;
+    HR__TRY(
+        hr__zstd_stream_room(blocks, out->zstd_blocks.n - first, dst_nbytes, &room, err));
+    for (size_t i = 0; i < out->zstd_blocks.n - first; i++) {
+        blocks[i].has_checksum &= !d->skip_checksums;
+    }
     HR__TRY(hr__leaves_add(out, HR__LEAF_ZSTD, src, (uint32_t)src_nbytes, dst,
                            (uint32_t)dst_nbytes, err));
     hr__leaf *leaf = (hr__leaf *)out->leaves.items + out->leaves.n - 1;
     leaf->first_block = (uint32_t)first;
     leaf->nblocks = (uint32_t)(out->zstd_blocks.n - first);
-    leaf->scratch_nbytes = settle_blocks(&out->zstd_blocks, first, d->skip_checksums);
+    leaf->scratch_nbytes = room;
     out->scratch_nbytes += leaf->scratch_nbytes;
     return HR_OK;
 }

@@ -210,9 +210,10 @@ hr_status hr__simt_memory_check_zstd(const hr__simt_memory *m, const hr_k_zstd *
         bool is_made = b->kind == HR_K_ZSTD_CODED && b->literals_kind != HR_K_ZSTD_RAW;
         HR__TRY(hr__simt_memory_check(m, b->made_literals, is_made ? b->nliterals : 0,
                                       "a decoder's literals", err));
-        HR__TRY(hr__simt_memory_check(m, b->made_sequences,
-                                      b->nsequences * sizeof(uint64_t),
+        HR__TRY(hr__simt_memory_check(m, b->made_words, b->nsequences * sizeof(uint32_t),
                                       "a decoder's sequences", err));
+        HR__TRY(hr__simt_memory_check(m, b->made_longs, b->most_longs * sizeof(uint64_t),
+                                      "a decoder's long sequences", err));
     }
     return HR_OK;
 }

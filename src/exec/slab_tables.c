@@ -71,14 +71,15 @@ hr_status hr__slab_push_zstd(hr__slab *slab, const hr__leaf *leaf,
         .first_block = (uint32_t)hr__slab_vec(slab, HR__SLAB_ZSTD_BLOCKS)->n,
         .nblocks = leaf->nblocks};
     for (uint32_t i = 0; i < leaf->nblocks; i++) {
-        hr_k_zstd_block *b = push(slab, HR__SLAB_ZSTD_BLOCKS, sizeof *b, err);
-        if (b == NULL) {
+        if (push(slab, HR__SLAB_ZSTD_BLOCKS, sizeof(hr_k_zstd_block), err) == NULL) {
             hr__slab_vec(slab, HR__SLAB_ZSTD_BLOCKS)->n = stream->first_block;
             hr__slab_vec(slab, HR__SLAB_ZSTD_STREAMS)->n--;
             return HR_ERR_MEMORY;
         }
-        *b = hr__slab_zstd_block(&blocks[leaf->first_block + i], &scratch);
     }
+    hr_k_zstd_block *pushed = hr__slab_vec(slab, HR__SLAB_ZSTD_BLOCKS)->items;
+    hr__slab_zstd_blocks(&blocks[leaf->first_block], leaf->nblocks, task, scratch,
+                         &pushed[stream->first_block]);
     return HR_OK;
 }
 

@@ -7,8 +7,9 @@
 #include "cuda/kernel_abi.h"
 #include "device/device.h"
 
-/* A block as kernels take it; *scratch: where its sequences and literals have room, 16
- * bytes aligned; moves on behind them. */
-hr_k_zstd_block hr__slab_zstd_block(const hr__zstd_block *b, hr__devptr *scratch);
+/* The blocks of a stream as kernels take them; scratch: room for their sequences, 16
+ * bytes aligned. */
+void hr__slab_zstd_blocks(const hr__zstd_block *blocks, uint32_t n, const hr_k_task *task,
+                          hr__devptr scratch, hr_k_zstd_block *out);
 
 #endif

@@ -47,6 +47,10 @@ void zstd_batch_add(zstd_batch *b, const uint8_t *src, uint32_t src_nbytes,
     bool is_good = made == dst_nbytes;
     hr_status status =
         hr__zstd_walk(&hr__malloc_allocator, c.src, src_nbytes, &c.walked, &err);
+    if (status == HR_OK) {
+        status = hr__zstd_stream_room(c.walked.blocks.items, c.walked.blocks.n,
+                                      dst_nbytes, &c.room, &err);
+    }
     bool has_size = c.walked.content_nbytes == HR__SIZE_UNKNOWN ||
                     c.walked.content_nbytes == dst_nbytes;
     b->nchecked++;
@@ -83,19 +87,12 @@ static uint64_t place(tables *t, uint64_t nbytes) {
 }
 
 /* The blocks of case i, from number `first` on. */
-static void add_blocks(zstd_batch *b, uint32_t i, hr_k_zstd_block *out) {
+static void add_blocks(zstd_batch *b, uint32_t i, const hr_k_task *task,
+                       hr_k_zstd_block *out) {
     zstd_case *c = &b->cases[i];
-    const hr__zstd_block *blocks = c->walked.blocks.items;
-    uint64_t nbytes = 0;
-    for (size_t k = 0; k < c->walked.blocks.n; k++) {
-        nbytes +=
-            hr__zstd_sequences_room(&blocks[k]) + hr__zstd_literals_room(&blocks[k]);
-    }
-    c->scratch = runner_alloc(b->runner, nbytes + 16);
-    hr__devptr scratch = (c->scratch + 15) / 16 * 16;
-    for (size_t k = 0; k < c->walked.blocks.n; k++) {
-        out[k] = hr__slab_zstd_block(&blocks[k], &scratch);
-    }
+    c->scratch = runner_alloc(b->runner, c->room + 16);
+    hr__slab_zstd_blocks(c->walked.blocks.items, (uint32_t)c->walked.blocks.n, task,
+                         (c->scratch + 15) / 16 * 16, out);
 }
 
 static void place_cases(zstd_batch *b, hr__kzstd_stream *streams,
@@ -117,7 +114,7 @@ static void place_cases(zstd_batch *b, hr__kzstd_stream *streams,
                                                  .status_index = i},
                                         .first_block = first,
                                         .nblocks = (uint32_t)c->walked.blocks.n};
-        add_blocks(b, i, blocks + first);
+        add_blocks(b, i, &streams[i].task, blocks + first);
         first += streams[i].nblocks;
     }
 }

@@ -15,6 +15,7 @@ typedef struct zstd_case {
     uint32_t src_nbytes, dst_nbytes;
     bool is_mutant; /* libzstd may take it where the format is broken */
     hr__zstd_stream walked;
+    uint64_t room; /* beside the output */
     hr__devptr device_src, device_dst, scratch;
     uint64_t dst_at; /* of the output in device_dst */
 } zstd_case;

@@ -1,5 +1,6 @@
 /* Walking zstd streams: every part is found, nothing outside is looked at.
  * SPDX-License-Identifier: Apache-2.0 */
+#define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
 #include "codec/codec.h"
@@ -178,6 +179,132 @@ static void truncations_and_changes_are_survived(void **state) {
     test_free(src);
 }
 
+/* --- the room that kernels need --- */
+
+static uint64_t total_room(const hr__zstd_stream *s, uint64_t made) {
+    const hr__zstd_block *b = s->blocks.items;
+    uint64_t nbytes = 0;
+    for (size_t i = 0; i < s->blocks.n; i++) {
+        const hr__zstd_room room = hr__zstd_room_of(&b[i], made);
+        assert_true(room.longs >= 4 * (uint64_t)b[i].nsequences &&
+                    room.nbytes >= room.longs + 8 * (uint64_t)room.most_longs);
+        nbytes += room.nbytes;
+    }
+    return nbytes;
+}
+
+/* Counts of photons around a level, as of a camera: few literals, short matches. */
+static void fill_with_noise(uint8_t *raw, uint32_t n, uint64_t seed) {
+    for (uint32_t i = 0; i + 1 < n; i += 2) {
+        uint64_t sum = 0;
+        for (int k = 0; k < 12; k++) {
+            sum += next(&seed) % 11;
+        }
+        raw[i] = (uint8_t)(60 + sum);
+        raw[i + 1] = next(&seed) % 50 == 0;
+    }
+}
+
+/* Sums of steps, as floats whose last bits are cut off. */
+static void fill_with_floats(uint8_t *raw, uint32_t n, uint64_t seed) {
+    float x = 280;
+    for (uint32_t i = 0; i + 3 < n; i += 4) {
+        uint32_t bits;
+        x += (float)(int)(next(&seed) % 101 - 50) * 0.002F;
+        memcpy(&bits, &x, sizeof bits);
+        bits &= 0xFFFFF800U;
+        memcpy(raw + i, &bits, sizeof bits);
+    }
+}
+
+static void room_is_at_most_five_quarters_of_the_output(void **state) {
+    (void)state;
+    static void (*const fills[])(uint8_t *, uint32_t, uint64_t) = {fill, fill_with_noise,
+                                                                   fill_with_floats};
+    static const int levels[] = {1, 3, 9, 15};
+    static const uint32_t sizes[] = {4096, 65536, 262144, MAX_NBYTES};
+    uint8_t *raw = test_malloc(MAX_NBYTES);
+    uint8_t *out = test_malloc(ZSTD_compressBound(MAX_NBYTES));
+    for (size_t i = 0; i < sizeof fills / sizeof *fills * 4 * 4; i++) {
+        const uint32_t size = sizes[i / 4 % 4];
+        fills[i / 16](raw, size, i);
+        size_t n = compress(out, raw, size, levels[i % 4], true);
+        hr__zstd_stream s;
+        hr_error err = HR_ERROR_INIT;
+        uint64_t room = 0;
+        assert_int_equal(walk(out, n, &s, &err), HR_OK);
+        assert_int_equal(
+            hr__zstd_stream_room(s.blocks.items, s.blocks.n, size, &room, &err), HR_OK);
+        assert_int_equal(room, total_room(&s, size));
+        assert_true(room <= size + size / 4);
+        free_stream(&s);
+    }
+    test_free(out);
+    test_free(raw);
+}
+
+/* One block of sequences that make three bytes each. */
+static size_t compress_to_threes(uint8_t *out, size_t most, uint8_t *raw, uint32_t n) {
+    enum { HEAD = 999 };
+    uint32_t nsequences = (n - HEAD) / 3;
+    uint64_t seed = 1;
+    ZSTD_Sequence *q = test_malloc((nsequences + 1) * sizeof *q);
+    for (uint32_t i = 0; i < HEAD; i++) {
+        raw[i] = (uint8_t)next(&seed);
+    }
+    for (uint32_t i = 0; i < nsequences; i++) {
+        uint32_t at = HEAD + 3 * i, offset = 3 + (uint32_t)next(&seed) % (HEAD - 3);
+        q[i] = (ZSTD_Sequence){
+            .offset = offset, .litLength = i == 0 ? HEAD : 0, .matchLength = 3};
+        memcpy(raw + at, raw + at - offset, 3);
+    }
+    q[nsequences] = (ZSTD_Sequence){0};
+    ZSTD_CCtx *c = ZSTD_createCCtx();
+    ZSTD_CCtx_setParameter(c, ZSTD_c_blockDelimiters, ZSTD_sf_noBlockDelimiters);
+    ZSTD_CCtx_setParameter(c, ZSTD_c_minMatch, 3);
+    size_t made = ZSTD_compressSequences(c, out, most, q, nsequences + 1, raw, n);
+    assert_false(ZSTD_isError(made));
+    ZSTD_freeCCtx(c);
+    test_free(q);
+    return made;
+}
+
+static void what_needs_more_room_is_left_to_the_host(void **state) {
+    (void)state;
+    enum { N = 99999 };
+    uint8_t *raw = test_malloc(N), *out = test_malloc(ZSTD_compressBound(N));
+    size_t n = compress_to_threes(out, ZSTD_compressBound(N), raw, N);
+    hr__zstd_stream s;
+    hr_error err = HR_ERROR_INIT;
+    uint64_t room = 7;
+    assert_int_equal(walk(out, n, &s, &err), HR_OK);
+    assert_true(total_room(&s, N) > N + N / 4);
+    assert_int_equal(hr__zstd_stream_room(s.blocks.items, s.blocks.n, N, &room, &err),
+                     HR_ERR_UNSUPPORTED);
+    assert_int_equal(room, 7);
+    free_stream(&s);
+    test_free(out);
+    test_free(raw);
+}
+
+static void more_literals_than_output_are_an_error(void **state) {
+    (void)state;
+    hr__zstd_block blocks[2] = {{.kind = HR__ZSTD_CODED,
+                                 .literals_kind = HR__ZSTD_CODED,
+                                 .nliterals = 60,
+                                 .max_nbytes = 1000},
+                                {.kind = HR__ZSTD_CODED,
+                                 .literals_kind = HR__ZSTD_RLE,
+                                 .nliterals = 41,
+                                 .max_nbytes = 1000}};
+    hr_error err = HR_ERROR_INIT;
+    uint64_t room = 7;
+    assert_int_equal(hr__zstd_stream_room(blocks, 2, 100, &room, &err), HR_ERR_DATA);
+    assert_int_equal(room, 7);
+    assert_int_equal(hr__zstd_stream_room(blocks, 2, 101, &room, &err), HR_OK);
+    assert_int_equal(room, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_libzstd_writes_is_walked_to_its_end),
@@ -185,6 +312,9 @@ int main(void) {
         cmocka_unit_test(dictionaries_are_refused_by_number),
         cmocka_unit_test(a_table_that_never_was_is_not_repeated),
         cmocka_unit_test(truncations_and_changes_are_survived),
+        cmocka_unit_test(room_is_at_most_five_quarters_of_the_output),
+        cmocka_unit_test(what_needs_more_room_is_left_to_the_host),
+        cmocka_unit_test(more_literals_than_output_are_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
