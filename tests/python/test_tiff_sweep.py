@@ -29,8 +29,8 @@ def image(rng, shape, dtype):
     if dtype.kind == "c":
         return (values + 1j * values[..., ::-1] / 3).astype(dtype)
     if dtype.kind in "iu":
-        info = np.iinfo(dtype)
-        values = np.where(rng.random(shape) < 0.02, info.max if rng.random() < 0.5 else 0, values)
+        extreme = np.iinfo(dtype).max if rng.random() < 0.5 else 0
+        values = np.where(rng.random(shape) < 0.02, dtype.type(extreme), values.astype(dtype))
     made = (values / 4 if dtype.kind == "f" else values).astype(dtype)
     made[..., : shape[-1] // 3, :] = made.flat[0]
     return made
