@@ -28,9 +28,9 @@ hr_status hr__run_decode_to_ring(hr__run *run, hr__worker *w, const hr__chunk *c
                                  hr__ring *ring, hr_error *err) {
     uint64_t nbytes = chain->decoded.nbytes;
     uint64_t room = hr__slab_room(nbytes) + hr__slab_lists_room(run, ring, chunk);
-    hr__slab *slab = NULL;
-    uint64_t offset;
-    HR__TRY(hr__slab_open(run, ring, (hr__need){.payload = room}, &slab, err));
+    hr__slab_part part;
+    HR__TRY(hr__slab_open(run, ring, (hr__need){.payload = room}, nbytes, &part, err));
+    hr__slab *slab = part.slab;
     const hr_read_context reading = {.run = run, .chunks = chunk, .is_one = true};
     hr__decode d = {.worker = w,
                     .reading = &reading,
@@ -38,7 +38,7 @@ hr_status hr__run_decode_to_ring(hr__run *run, hr__worker *w, const hr__chunk *c
                     .cancelled = &run->cancelled,
                     .src = src,
                     .src_nbytes = chunk->nbytes,
-                    .dst = hr__slab_reserve(slab, nbytes, &offset),
+                    .dst = slab->slot->payload.pinned + part.offset,
                     .dst_nbytes = nbytes};
     hr__wanted wanted;
     d.wanted = hr__wanted_to_decode(run, chunk, chain, &wanted);
@@ -48,29 +48,32 @@ hr_status hr__run_decode_to_ring(hr__run *run, hr__worker *w, const hr__chunk *c
     if (status == HR_OK) {
         hr__run_count_decoded(run, nbytes - d.left_out_nbytes);
         hr__kept_add(run, chunk, chain, d.dst);
-        status = hr__slab_add_decoded(slab, chunk, offset, err);
+        hr__slab_lock(slab);
+        status = hr__slab_add_decoded(slab, chunk, part.offset, nbytes, err);
+        hr__slab_unlock(slab);
     }
-    hr__slab_close(slab);
+    hr__slab_close(&part);
     return status;
 }
 
 static hr_status to_ring(hr__run *run, const hr__chunk *chunk, hr__ring *ring,
                          const uint8_t *bytes, uint64_t nbytes, hr_error *err) {
-    uint64_t size = bytes != NULL ? nbytes : chunk->object->array->dtype.itemsize;
+    const hr__array *array = chunk->object->array;
+    uint64_t size = bytes != NULL ? nbytes : array->dtype.itemsize;
     uint64_t room = hr__slab_room(size) + hr__slab_lists_room(run, ring, chunk);
-    hr__slab *slab = NULL;
-    HR__TRY(hr__slab_open(run, ring, (hr__need){.payload = room}, &slab, err));
-    hr_status status;
+    hr__slab_part part;
+    HR__TRY(hr__slab_open(run, ring, (hr__need){.payload = room}, size, &part, err));
+    hr__slab *slab = part.slab;
     const uint64_t start = hr__clock_ns();
-    if (bytes == NULL) {
-        status = hr__slab_add_fill(slab, chunk, err);
-    } else {
-        uint64_t offset;
-        memcpy(hr__slab_reserve(slab, nbytes, &offset), bytes, nbytes);
-        status = hr__slab_add_decoded(slab, chunk, offset, err);
-    }
+    memcpy(slab->slot->payload.pinned + part.offset, bytes != NULL ? bytes : array->fill,
+           size);
+    hr__slab_lock(slab);
+    hr_status status = bytes != NULL
+                           ? hr__slab_add_decoded(slab, chunk, part.offset, size, err)
+                           : hr__slab_add_fill(slab, chunk, part.offset, err);
+    hr__slab_unlock(slab);
     (void)hr__stages_lap(&run->stages, HR_STAGE_SCATTER, start);
-    hr__slab_close(slab);
+    hr__slab_close(&part);
     return status;
 }
 

@@ -291,22 +291,40 @@ void hr__run_destroy_starts(hr__run *run) {
     run->nstarts = 0;
 }
 
-/* Slabs so large that copies are fast, and so small that all threads have several to
- * fill: decoding and reading overlap from the start. */
-#define SLAB_LEAST (UINT64_C(1) << 20)
-#define SLABS_PER_THREAD 4
-
-static uint64_t slab_size(const hr__run *run) {
-    uint64_t total = 0; /* of encoded bytes, at most */
-    for (const hr__object_plan *o = run->plan.objects; o != NULL; o = o->next) {
+/* What the chunks have in all, decoded; encoded they have less as a rule. */
+static uint64_t total_nbytes(const hr__plan *plan) {
+    uint64_t total = 0;
+    for (const hr__object_plan *o = plan->objects; o != NULL; o = o->next) {
         uint64_t nbytes = o->array->chain.decoded.nbytes;
         if (!hr__mul_u64(nbytes, o->nchunks, &nbytes) ||
             !hr__add_u64(total, nbytes, &total)) {
             return UINT64_MAX;
         }
     }
-    uint64_t share = total / ((uint64_t)run->context->nthreads * SLABS_PER_THREAD);
-    return share < SLAB_LEAST ? SLAB_LEAST : share;
+    return total;
+}
+
+/* Slabs as large as slots allow where all threads have several to fill. Of a small read
+ * several threads fill one, so that decoding and reading overlap from the start, though
+ * slabs are not so small that their number costs more than the copies. */
+#define SLAB_LEAST (UINT64_C(1) << 20)
+#define SLABS_PER_THREAD 4
+#define SLABS_OF_SMALL_READ 32
+
+static void choose_slabs(hr__run *run) {
+    const uint64_t total = total_nbytes(&run->plan);
+    uint64_t most = UINT64_MAX;
+    for (uint32_t i = 0; i < run->nstarts; i++) {
+        const uint64_t usual = run->starts[i].ring->usual.payload / 8 * 7;
+        most = most < usual ? most : usual;
+    }
+    run->nsharers = 1;
+    run->slab_nbytes = most;
+    if (total / run->context->nthreads / SLABS_PER_THREAD < most) {
+        const uint64_t share = total / SLABS_OF_SMALL_READ;
+        run->nsharers = UINT32_MAX;
+        run->slab_nbytes = share < SLAB_LEAST ? SLAB_LEAST : share < most ? share : most;
+    }
 }
 
 /* Threads worth waking: objects that are one chunk are one piece each. 0: all. */
@@ -331,16 +349,13 @@ hr_status hr__run_start(hr__run *run, void *stream, hr_error *err) {
     pthread_cond_init(&run->changed, &attr);
     pthread_condattr_destroy(&attr);
     pthread_mutex_init(&run->lock, NULL);
+    pthread_mutex_init(&run->opening, NULL);
     run->generation = hr__fork_generation();
     run->done_fd = -1;
     run->job.run = run_piece;
     run->job.wanted = threads_wanted(&run->plan);
-    run->slab_nbytes = run->nstarts > 0 ? slab_size(run) : 0;
-    for (uint32_t i = 0; i < run->nstarts; i++) {
-        uint64_t most = run->starts[i].ring->usual.payload / 8 * 7;
-        run->slab_nbytes = run->slab_nbytes < most ? run->slab_nbytes : most;
-    }
     if (run->nstarts > 0) {
+        choose_slabs(run);
         hr__run_order(run);
     }
     run->next_object = run->plan.objects;

@@ -88,9 +88,11 @@ typedef struct hr__run {
     hr__object_plan *next_object;
     hr__opened *ready;
     uint64_t nactive;
-    struct hr__slab *slabs;              /* open ones that nobody holds */
+    struct hr__slab *slabs;              /* open ones */
     struct hr__slab *gathered;           /* copied up, to be decoded with others */
     uint64_t slab_nbytes;                /* full from here on */
+    uint32_t nsharers;                   /* threads that may fill one at a time */
+    pthread_mutex_t opening;             /* held while threads that share look for one */
     atomic_bool cancelled, queued, done; /* queued: only devices have still to work */
     void (*on_done)(void *user);         /* guarded by the lock, like what follows */
     void *on_done_user;

@@ -320,8 +320,7 @@ static hr_dtype settle_items(hr__slab *slab, const hr__array *a, uint64_t offset
 }
 
 hr_status hr__slab_add_decoded(hr__slab *slab, const hr__chunk *chunk, uint64_t offset,
-                               hr_error *err) {
-    uint64_t nbytes = slab->used - offset;
+                               uint64_t nbytes, hr_error *err) {
     hr_dtype items = settle_items(slab, chunk->object->array, offset, nbytes);
     hr__decoded decoded = {.chunk = slab->slot->payload.device + offset,
                            .nbytes = nbytes,
@@ -331,11 +330,9 @@ hr_status hr__slab_add_decoded(hr__slab *slab, const hr__chunk *chunk, uint64_t 
     return add_stores(slab, chunk, &decoded, false, err);
 }
 
-hr_status hr__slab_add_fill(hr__slab *slab, const hr__chunk *chunk, hr_error *err) {
+hr_status hr__slab_add_fill(hr__slab *slab, const hr__chunk *chunk, uint64_t offset,
+                            hr_error *err) {
     const hr__array *array = chunk->object->array;
-    uint64_t offset;
-    uint8_t *item = hr__slab_reserve(slab, array->dtype.itemsize, &offset);
-    memcpy(item, array->fill, array->dtype.itemsize);
     hr__decoded decoded = {.chunk = slab->slot->payload.device + offset,
                            .nbytes = array->dtype.itemsize,
                            .block_nbytes = array->dtype.itemsize,

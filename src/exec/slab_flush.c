@@ -16,11 +16,15 @@ static hr_status launch_stores(hr__slab *slab, const hr__slab_tables *t,
                : d->ops->launch(d, slab->slot->stream, HR__KERNEL_STORE, batch, err);
 }
 
-/* Slabs share the device: as a rule it has eight queues, and each is a slab's. */
+/* Slabs share the device: as a rule it has eight queues, and each is a slab's. Those of a
+ * small read are few. */
 #define SHARING 8
+#define SHARING_OF_SMALL_READ 4
 
-static hr__lz_machine share_of(const hr__device *d) {
-    uint32_t share = d->nmultiprocessors / SHARING;
+static hr__lz_machine share_of(const hr__slab *slab) {
+    const hr__device *d = slab->ring->device;
+    const bool is_small = slab->run->nsharers > 1;
+    uint32_t share = d->nmultiprocessors / (is_small ? SHARING_OF_SMALL_READ : SHARING);
     return (hr__lz_machine){.nmultiprocessors = share > 0 ? share : 1,
                             .block_shared_nbytes = d->block_shared_nbytes};
 }
@@ -57,7 +61,7 @@ static hr_status launch_leaves(hr__slab *slab, const hr__slab_tables *t, hr_erro
         [HR__LEAF_LZW] = {HR__KERNEL_LZW,
                           hr__lzw_choose_team}}; /* others have no tasks */
     hr__device *d = slab->ring->device;
-    const hr__lz_machine machine = share_of(d);
+    const hr__lz_machine machine = share_of(slab);
     hr__devptr base = slab->slot->tables.device;
     const hr_k_task *tasks = (const hr_k_task *)(slab->slot->tables.pinned + t->tasks);
     uint64_t first = 0;
@@ -87,7 +91,7 @@ static hr_status launch_zstd(hr__slab *slab, hr__slab_tables *t, hr_error *err) 
     if (zstd.nstreams == 0) {
         return HR_OK;
     }
-    const hr__lz_machine machine = share_of(d);
+    const hr__lz_machine machine = share_of(slab);
     const hr_k_task *tasks =
         (const hr_k_task *)(slab->slot->tables.pinned + t->zstd + t->zstd_tables.tasks);
     t->zstd_params.streams.status = slab->slot->tables.device + t->status;
@@ -261,9 +265,9 @@ static hr__slab *take_gathered(hr__run *run, const hr__ring *ring, uint32_t leas
 }
 
 /* Zstandard's kernels come one after the other, and the driver's few queues keep those of
- * one slab behind those of another. */
+ * one slab behind those of another. Of a small read none shall wait. */
 static bool gathers(const hr__slab *slab) {
-    return slab->slot->vecs[HR__SLAB_ZSTD_STREAMS].n > 0;
+    return slab->slot->vecs[HR__SLAB_ZSTD_STREAMS].n > 0 && slab->run->nsharers == 1;
 }
 
 void hr__slab_flush(hr__slab *slab) {
@@ -274,6 +278,7 @@ void hr__slab_flush(hr__slab *slab) {
     hr_error err = HR_ERROR_INIT;
     const uint64_t start = hr__clock_ns();
     atomic_fetch_add(&run->nslabs, 1);
+    (void)pthread_mutex_destroy(&slab->lock); /* nobody else knows it any more */
     bool entered = d->ops->enter(d, &saved, &err) == HR_OK;
     slab->next = NULL;
     if (entered && copy_up(slab, &err) == HR_OK && gathers(slab)) {

@@ -12,6 +12,21 @@
 /* What chunks and their leaves as a rule take of scratch: so many times the chunks. */
 #define LEAVES_SHARE 2
 
+/* Scratch, and what leaves may want beside what they make: more than a slot has where the
+ * context allows it. */
+static uint64_t with_leaves(const hr__kernel_chain *kernels, const hr__ring *ring,
+                            hr__need need) {
+    const uint64_t usual = ring->usual.scratch, scratch = need.scratch;
+    if (kernels->scratch_ratio == 0) {
+        return scratch;
+    }
+    need.scratch *= LEAVES_SHARE;
+    if (scratch <= usual / LEAVES_SHARE || hr__ring_allows(ring, need)) {
+        return need.scratch;
+    }
+    return scratch < usual ? usual : scratch;
+}
+
 /* Payload for so many bytes and the lists of the range's chunks, scratch for what they
  * decode to. */
 static hr_status range_need(const hr__run *run, const hr__kernel_chain *kernels,
@@ -27,17 +42,8 @@ static hr_status range_need(const hr__run *run, const hr__kernel_chain *kernels,
     if (!fits) {
         return hr__fail(err, HR_ERR_OVERFLOW, "the chunks of a range are too large");
     }
-    /* Leaves may want scratch beside what they make: more than a slot has where theirs
-     * do so as a rule. */
-    const uint64_t usual = ring->usual.scratch, ample = scratch * LEAVES_SHARE;
-    const hr__need whole = {.payload = payload, .scratch = ample};
-    if (scratch <= usual / LEAVES_SHARE ||
-        (kernels->scratch_ratio > 0 && hr__ring_allows(ring, whole))) {
-        scratch = ample;
-    } else if (scratch < usual) {
-        scratch = usual;
-    }
     *need = (hr__need){.payload = payload, .scratch = scratch};
+    need->scratch = with_leaves(kernels, ring, *need);
     return HR_OK;
 }
 
@@ -108,15 +114,19 @@ static hr_status add_described(hr__run *run, hr__slab *slab, const hr__chunk *ch
 }
 
 /* HR_ERR_UNSUPPORTED: not here; chunk->needs_room says whether in another slab. */
-static hr_status add_encoded(hr__run *run, hr__worker *w, hr__slab *slab,
+static hr_status add_encoded(hr__run *run, hr__worker *w, const hr__slab_part *part,
                              hr__chunk *chunk, const route *way, encoded at,
                              hr_error *err) {
     hr__leaves leaves;
     HR__TRY(describe(run, w, chunk, way, at.bytes, &leaves, err));
-    chunk->needs_room = !hr__slab_fits(slab, way->kernels, &leaves);
-    return chunk->needs_room
-               ? hr__fail(err, HR_ERR_UNSUPPORTED, "no scratch left in the slab")
-               : add_described(run, slab, chunk, way, &leaves, at.device, err);
+    hr__slab_lock(part->slab);
+    chunk->needs_room = !hr__slab_fits(part, way->kernels, &leaves);
+    hr_status status =
+        chunk->needs_room
+            ? hr__fail(err, HR_ERR_UNSUPPORTED, "no scratch left in the slab")
+            : add_described(run, part->slab, chunk, way, &leaves, at.device, err);
+    hr__slab_unlock(part->slab);
+    return status;
 }
 
 /* A chunk in a slab that has all the scratch that it asks for. */
@@ -134,15 +144,17 @@ static hr_status add_with_room(hr__run *run, hr__worker *w, const hr__chunk *chu
                         "context allows %" PRIu64,
                         need.scratch, ring->device_budget);
     }
-    hr__slab *slab = NULL;
-    HR__TRY(hr__slab_open(run, ring, need, &slab, err));
+    hr__slab_part part;
+    HR__TRY(hr__slab_open(run, ring, need, at.is_there ? 0 : chunk->nbytes, &part, err));
+    const hr__twin *payload = &part.slab->slot->payload;
     if (!at.is_there) {
-        uint64_t offset;
-        memcpy(hr__slab_reserve(slab, chunk->nbytes, &offset), at.bytes, chunk->nbytes);
-        at.device = slab->slot->payload.device + offset;
+        memcpy(payload->pinned + part.offset, at.bytes, chunk->nbytes);
+        at.device = payload->device + part.offset;
     }
-    hr_status status = add_described(run, slab, chunk, way, &leaves, at.device, err);
-    hr__slab_close(slab);
+    hr__slab_lock(part.slab);
+    hr_status status = add_described(run, part.slab, chunk, way, &leaves, at.device, err);
+    hr__slab_unlock(part.slab);
+    hr__slab_close(&part);
     return status;
 }
 
@@ -226,36 +238,39 @@ static hr_status save_range(hr__worker *w, const uint8_t *bytes, uint64_t nbytes
  * the worker's memory. */
 static hr_status read_range(hr__run *run, hr__worker *w, hr__object *object,
                             const hr__kernel_chain *kernels, const hr__range *range,
-                            hr__ring *ring, hr__slab **slab, encoded *at, hr_error *err) {
+                            hr__ring *ring, hr__slab_part *part, encoded *at,
+                            hr_error *err) {
     hr__need need;
-    uint64_t offset = 0;
     uint8_t *bytes = NULL;
     at->is_there = object->device_bytes != NULL &&
                    hr__device_equal(object->device, ring->device->id);
-    HR__TRY(range_need(run, kernels, range, at->is_there ? 0 : range->nbytes, ring, &need,
-                       err));
+    const uint64_t nbytes = at->is_there ? 0 : range->nbytes;
+    HR__TRY(range_need(run, kernels, range, nbytes, ring, &need, err));
     if (at->is_there && (bytes = read_buffer(w, range->nbytes, err)) == NULL) {
         return HR_ERR_MEMORY;
     }
-    HR__TRY(hr__slab_open(run, ring, need, slab, err));
+    HR__TRY(hr__slab_open(run, ring, need, nbytes, part, err));
+    const hr__twin *payload = &part->slab->slot->payload;
     if (at->is_there) {
         at->device = (hr__devptr)(uintptr_t)object->device_bytes + range->offset;
-        (*slab)->elsewhere += range->nbytes;
+        hr__slab_lock(part->slab);
+        part->slab->elsewhere += range->nbytes;
+        hr__slab_unlock(part->slab);
     } else {
-        bytes = hr__slab_reserve(*slab, range->nbytes, &offset);
-        at->device = (*slab)->slot->payload.device + offset;
+        bytes = payload->pinned + part->offset;
+        at->device = payload->device + part->offset;
     }
     at->bytes = bytes;
     hr_status status = hr__kept_read(run, object, range, bytes, err);
     if (status != HR_OK) {
-        hr__slab_close(*slab);
+        hr__slab_close(part);
     }
     return status;
 }
 
 /* Each chunk of a range, but for what the host shall decode. Returns whether some are
  * left; their bytes are in w->read then. */
-static bool add_range(hr__run *run, hr__worker *w, hr__slab *slab, encoded at,
+static bool add_range(hr__run *run, hr__worker *w, const hr__slab_part *part, encoded at,
                       const hr__kernel_chain *kernels, const hr__range *range) {
     bool any_left = false;
     for (hr__chunk *c = range->chunks; c != NULL; c = c->next) {
@@ -263,7 +278,7 @@ static bool add_range(hr__run *run, hr__worker *w, hr__slab *slab, encoded at,
         route way;
         hr_status status = find_route(c, kernels, &way, &err);
         if (status == HR_OK && !c->is_for_host) {
-            status = add_encoded(run, w, slab, c, &way, chunk_of(c, range, at), &err);
+            status = add_encoded(run, w, part, c, &way, chunk_of(c, range, at), &err);
         }
         if (status == HR_ERR_UNSUPPORTED && !c->needs_room) {
             status = refuse(run, &err);
@@ -285,16 +300,16 @@ void hr__run_range_to_device(hr__run *run, hr__worker *w, hr__object *object,
                              const hr__kernel_chain *kernels, const hr__range *range,
                              hr__ring *ring) {
     hr_error err = HR_ERROR_INIT;
-    hr__slab *slab = NULL;
+    hr__slab_part part;
     encoded at = {0};
-    if (read_range(run, w, object, kernels, range, ring, &slab, &at, &err) != HR_OK) {
+    if (read_range(run, w, object, kernels, range, ring, &part, &at, &err) != HR_OK) {
         hr__run_fail_from(run, range->chunks, &err);
         return;
     }
     const uint64_t start = hr__clock_ns();
-    bool any_left = add_range(run, w, slab, at, kernels, range);
+    bool any_left = add_range(run, w, &part, at, kernels, range);
     (void)hr__stages_lap(&run->stages, HR_STAGE_QUEUE, start);
-    hr__slab_close(slab);
+    hr__slab_close(&part);
     if (any_left) {
         deliver_left(run, w, kernels, range, at, ring);
     }

@@ -142,6 +142,7 @@ void hr__run_finish(hr__run *run) {
         hr__run_destroy_starts(run);
         pthread_cond_destroy(&run->changed);
         pthread_mutex_destroy(&run->lock);
+        pthread_mutex_destroy(&run->opening);
     }
     if (run->done_fd >= 0) {
         (void)close(run->done_fd); /* a forked child has its own */
