@@ -31,7 +31,8 @@ demo: build
 	@echo "quick-look: $(DEMO_PNG)"
 
 test: build-tests corpus
-	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS)
+	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error --timeout 600 \
+	    -j $(JOBS)
 	$(MAKE) --no-print-directory pytest
 
 build:
@@ -76,7 +77,8 @@ check-asan: setup-test corpus
 	ln -sfn $(abspath $(BUILD)/corpus) build-asan/corpus
 	ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1 \
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-	ctest --test-dir build-asan --output-on-failure --no-tests=error -j $(JOBS)
+	ctest --test-dir build-asan --output-on-failure --no-tests=error --timeout 600 \
+	    -j $(JOBS)
 	ASAN_OPTIONS=allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1 \
 	HEADRACE_BIN=build-asan/cli/headrace HEADRACE_CORPUS=build-asan/corpus \
 	$(PYTHON) -m pytest -p no:cacheprovider tests/python/test_corpus.py -q -rs
@@ -91,7 +93,8 @@ check-tsan: setup-test corpus
 	cmake --build build-tsan -j $(JOBS)
 	ln -sfn $(abspath $(BUILD)/corpus) build-tsan/corpus
 	TSAN_OPTIONS=halt_on_error=1 \
-	ctest --test-dir build-tsan --output-on-failure --no-tests=error -j $(JOBS)
+	ctest --test-dir build-tsan --output-on-failure --no-tests=error --timeout 600 \
+	    -j $(JOBS)
 
 # BENCH_FLAGS: e.g. "--size 512".
 bench-host:

@@ -70,7 +70,9 @@ void hr__arena_free(hr__arena *arena) {
 }
 
 static bool arena_grow(hr__arena *arena, size_t nbytes) {
-    size_t capacity = arena->next_block - BLOCK_HEADER; /* a block is a power of two */
+    size_t capacity = arena->next_block > BLOCK_HEADER
+                          ? arena->next_block - BLOCK_HEADER /* a power of two with it */
+                          : 0;
     if (capacity < nbytes) {
         capacity = nbytes;
     } else if (arena->next_block < ARENA_LARGEST_BLOCK) {
