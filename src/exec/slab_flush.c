@@ -210,29 +210,35 @@ static hr_status lead(hr__slab *slab, hr__slab *others, hr_error *err) {
     return HR_OK;
 }
 
+/* The slab ends with it. */
+static void give_back(hr__slab *slab, const hr__slab_tables *t, bool is_led,
+                      const hr_error *err) {
+    slab->is_sent = err->status == HR_OK;
+    if (!slab->is_sent) {
+        slab->slot->vecs[HR__SLAB_CHUNKS].n = 0; /* no statuses to look at */
+    }
+    slab->is_led = is_led;
+    slab->status_at = t->status;
+    slab->slot->past = hr__slab_landed;
+    slab->slot->user = slab;
+    hr__ring_give_back(slab->ring, slab->slot);
+}
+
 /* Slabs of one ring, all copied up; or just one that could not be. */
 static void launch_group(hr__slab *group, hr_error *err) {
-    hr__run *run = group->run;
-    hr__ring *ring = group->ring;
+    hr__slab *others = group->next;
     hr__slab_tables t = {0};
-    if (err->status == HR_OK && lead(group, group->next, err) == HR_OK) {
+    if (err->status == HR_OK && lead(group, others, err) == HR_OK) {
         (void)send(group, &t, err);
     }
     if (err->status != HR_OK) {
-        hr__run_fail_ring(run, ring, err);
+        hr__run_fail_ring(group->run, group->ring, err);
     }
-    for (hr__slab *s = group, *next; s != NULL; s = next) {
-        next = s->next; /* the slab ends with the giving back */
-        s->is_sent = err->status == HR_OK;
-        if (!s->is_sent) {
-            s->slot->vecs[HR__SLAB_CHUNKS].n = 0; /* no statuses to look at */
-        }
-        s->is_led = s != group;
-        s->status_at = t.status;
-        s->slot->past = hr__slab_landed;
-        s->slot->user = s;
-        hr__ring_give_back(ring, s->slot);
+    for (hr__slab *next; others != NULL; others = next) {
+        next = others->next;
+        give_back(others, &t, true, err);
     }
+    give_back(group, &t, false, err); /* last: its stream is the others', too */
 }
 
 /* So many make a launch: one alone leaves most of the device idle. */

@@ -10,6 +10,7 @@
 
 #include "exec/run.h"
 #include "exec/slab.h"
+#include "exec/slab_tables.h"
 
 #define KIB UINT64_C(1024)
 
@@ -136,6 +137,75 @@ static void a_slab_in_use_is_sent_off_by_its_last_user(void **state) {
     close_world(&w);
 }
 
+/* --- a thread that lands what is on its way and frees it, as soon as it may --- */
+
+static struct {
+    const hr__device_ops *usual;
+    hr__ring *ring;
+    hr__stream destroyed[8];
+    int ndestroyed, nlate;
+} hasty;
+
+static void destroy_stream(hr__device *d, hr__stream s) {
+    assert_true(hasty.ndestroyed < 8);
+    hasty.destroyed[hasty.ndestroyed++] = s;
+    hasty.usual->stream_destroy(d, s);
+}
+
+static hr_status land_then_record(hr__device *d, hr__event e, hr__stream s,
+                                  hr_error *err) {
+    while (hr__ring_land(hasty.ring)) {
+    }
+    hr__ring_trim(hasty.ring);
+    for (int i = 0; i < hasty.ndestroyed; i++) {
+        if (s == hasty.destroyed[i]) {
+            hasty.nlate++;
+            return HR_OK;
+        }
+    }
+    return hasty.usual->event_record(d, e, s, err);
+}
+
+/* There is nothing to decode. */
+static hr_status launch_nothing(hr__device *d, hr__stream s, hr__kernel kernel,
+                                const void *params, hr_error *err) {
+    (void)d, (void)s, (void)kernel, (void)params, (void)err;
+    return HR_OK;
+}
+
+static void fill_with_zstd(world *w, hr__slab_part *part) {
+    *part = part_of(w, 10 * KIB);
+    hr__vec *streams = hr__slab_vec(part->slab, HR__SLAB_ZSTD_STREAMS);
+    hr__kzstd_stream *s = hr__vec_push(&w->ring->allocator, streams, sizeof *s);
+    assert_non_null(s);
+    *s = (hr__kzstd_stream){0};
+}
+
+static void who_decodes_for_others_is_given_back_last(void **state) {
+    (void)state;
+    world w;
+    open_world(&w, 1);
+    hasty.usual = w.ring->device->ops;
+    hasty.ring = w.ring;
+    hasty.ndestroyed = hasty.nlate = 0;
+    hr__device_ops ops = *hasty.usual;
+    ops.stream_destroy = destroy_stream;
+    ops.event_record = land_then_record;
+    ops.launch = launch_nothing;
+    w.ring->device->ops = &ops;
+    hr__slab_part a, b;
+    fill_with_zstd(&w, &a);
+    fill_with_zstd(&w, &b);
+    hr__slab_close(&a);
+    hr__slab_close(&b);
+    hr__slab_flush_all(&w.run);
+    assert_int_equal(nflushed(&w), 2);
+    assert_int_equal(hasty.ndestroyed, 1); /* of the one that the other decoded */
+    assert_int_equal(hasty.nlate, 0);
+    w.ring->device->ops = hasty.usual;
+    close_world(&w);
+}
+
 static int need_simt(void **state) {
     (void)state;
     hr_device_info info = HR_DEVICE_INFO_INIT;
@@ -153,6 +223,7 @@ int main(void) {
         cmocka_unit_test_setup(what_is_promised_is_not_given_away, need_simt),
         cmocka_unit_test_setup(others_have_slabs_of_their_own, need_simt),
         cmocka_unit_test_setup(a_slab_in_use_is_sent_off_by_its_last_user, need_simt),
+        cmocka_unit_test_setup(who_decodes_for_others_is_given_back_last, need_simt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
