@@ -127,6 +127,7 @@ hr_status hr__slab_take_over(hr__slab *slab, hr__slab *other, hr_error *err) {
     hr__slab_task *tasks = vecs[HR__SLAB_TASKS].items;
     for (size_t i = ntasks; i < vecs[HR__SLAB_TASKS].n; i++) {
         tasks[i].task.status_index += nchunks;
+        hr__slab_nvcomp_count(slab, tasks[i].format, &tasks[i].task);
     }
     hr__kzstd_stream *streams = vecs[HR__SLAB_ZSTD_STREAMS].items;
     for (size_t i = nstreams; i < vecs[HR__SLAB_ZSTD_STREAMS].n; i++) {

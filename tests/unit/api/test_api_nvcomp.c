@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 #include <lz4.h>
 #include <snappy-c.h>
+#include <zstd.h>
 
 #include <headrace/headrace.h>
 
@@ -22,6 +23,7 @@ enum { NCHUNKS = 5, NELEMS = 3000, NBYTES = 4 * NELEMS };
 
 #define LZ4 "{\"id\":\"lz4\",\"acceleration\":1}"
 #define SNAPPY "{\"id\":\"snappy\"}"
+#define ZSTD "{\"id\":\"zstd\",\"level\":3}"
 #define BLOSC                                                                            \
     "{\"id\":\"blosc\",\"cname\":\"lz4\",\"clevel\":5,\"shuffle\":1,\"blocksize\":0}"
 
@@ -46,6 +48,9 @@ static size_t compress(const char *codec, const void *src, uint8_t *dst, size_t 
         assert_int_equal(snappy_compress(src, NBYTES, (char *)dst, &n), SNAPPY_OK);
         return n;
     }
+    if (strcmp(codec, ZSTD) == 0) {
+        return ZSTD_compress(dst, room, src, NBYTES, 3);
+    }
     int n = blosc_compress_ctx(5, 1, 4, NBYTES, src, dst, room, "lz4", 4096, 1);
     return (size_t)n;
 }
@@ -54,31 +59,41 @@ static void put(world *w, const char *key, const void *bytes, size_t n) {
     assert_int_equal(hr_store_set(w->store, key, bytes, n, &w->err), HR_OK);
 }
 
-/* Chunk `bad` of the array ends too early, or there is none. */
-static void open_world(world *w, const char *library, const char *codec, int bad) {
-    char meta[512];
-    *w = (world){.err = HR_ERROR_INIT, .stats = HR_BATCH_STATS_INIT};
-    hr_context_options o = HR_CONTEXT_OPTIONS_INIT;
-    o.nthreads = 2;
-    o.nvcomp = library;
-    assert_int_equal(hr_context_create(&o, &w->context, &w->err), HR_OK);
-    assert_int_equal(hr_store_create_memory(w->context, &w->store, &w->err), HR_OK);
+/* Array `name`, of which chunk `bad` ends too early, or none. Streams are as large as
+ * they can be with a large factor. */
+static void put_array(world *w, const char *name, const char *codec, uint32_t factor,
+                      int bad) {
+    char meta[512], key[16];
     (void)snprintf(meta, sizeof meta,
                    "{\"zarr_format\":2,\"shape\":[%d,%d],\"chunks\":[1,%d],\"dtype\":"
                    "\"<u4\",\"compressor\":%s,\"filters\":null,\"fill_value\":0,"
                    "\"order\":\"C\"}",
                    NCHUNKS, NELEMS, NELEMS, codec);
-    put(w, "a/.zarray", meta, strlen(meta));
+    (void)snprintf(key, sizeof key, "%s/.zarray", name);
+    put(w, key, meta, strlen(meta));
     for (int c = 0; c < NCHUNKS; c++) {
         static uint8_t packed[4 * NBYTES];
-        char key[16];
         for (uint32_t i = 0; i < NELEMS; i++) {
-            w->wanted[c][i] = i / 7 * (uint32_t)(c + 3);
+            w->wanted[c][i] = i / 3 * (uint32_t)(c + 3) * factor;
         }
         size_t n = compress(codec, w->wanted[c], packed, sizeof packed);
-        (void)snprintf(key, sizeof key, "a/%d.0", c);
+        (void)snprintf(key, sizeof key, "%s/%d.0", name, c);
         put(w, key, packed, c == bad ? n - 9 : n);
     }
+}
+
+static void open_context(world *w, hr_context_options *o, const char *library) {
+    *w = (world){.err = HR_ERROR_INIT, .stats = HR_BATCH_STATS_INIT};
+    o->nvcomp = library;
+    assert_int_equal(hr_context_create(o, &w->context, &w->err), HR_OK);
+    assert_int_equal(hr_store_create_memory(w->context, &w->store, &w->err), HR_OK);
+}
+
+static void open_world(world *w, const char *library, const char *codec, int bad) {
+    hr_context_options o = HR_CONTEXT_OPTIONS_INIT;
+    o.nthreads = 2;
+    open_context(w, &o, library);
+    put_array(w, "a", codec, 1, bad);
     assert_int_equal(hr_open_store(w->store, "a", NULL, &w->node, &w->err), HR_OK);
 }
 
@@ -136,6 +151,59 @@ static void it_decodes_what_it_is_asked_to(void **state) {
     assert_decodes(LIBRARY("6"), BLOSC);
     assert_decodes(LIBRARY("5"), LZ4);
     assert_decodes(LIBRARY("5"), SNAPPY);
+}
+
+/* Slabs with Zstandard's streams are decoded together: a few chunks each, of both arrays
+ * in turn. */
+static void beside_zstd_it_decodes_the_streams_of_all_slabs(void **state) {
+    static world w;
+    static uint32_t got[2][NCHUNKS][NELEMS];
+    (void)state;
+    hr_context_options o = HR_CONTEXT_OPTIONS_INIT;
+    o.nthreads = 1;
+    o.scratch_nbytes = 70 << 10; /* two slots */
+    o.device_scratch_nbytes = 512 << 10;
+    open_context(&w, &o, LIBRARY("6"));
+    put_array(&w, "z", ZSTD, 2654435761U, -1);
+    put_array(&w, "a", LZ4, 2654435761U, -1);
+    hr_node *nodes[2];
+    assert_int_equal(hr_open_store(w.store, "z", NULL, &nodes[0], &w.err), HR_OK);
+    assert_int_equal(hr_open_store(w.store, "a", NULL, &nodes[1], &w.err), HR_OK);
+    const int64_t shape[] = {1, NELEMS};
+    hr_axis axes[NCHUNKS][2];
+    hr_request requests[NCHUNKS][2];
+    for (int c = 0; c < NCHUNKS; c++) {
+        axes[c][0] =
+            (hr_axis){.kind = HR_AXIS_SLICE, .start = c, .stop = c + 1, .step = 1};
+        axes[c][1] = (hr_axis){.kind = HR_AXIS_SLICE, .stop = NELEMS, .step = 1};
+        for (int k = 0; k < 2; k++) {
+            hr_request *r = &requests[c][k];
+            *r = HR_REQUEST_INIT;
+            r->array = nodes[k];
+            r->selection =
+                (hr_selection){.kind = HR_SELECT_AXES, .naxes = 2, .axes = axes[c]};
+            r->dst = (hr_tensor){.data = got[k][c],
+                                 .device = {.type = HR_DEVICE_SIMT},
+                                 .ndim = 2,
+                                 .shape = shape};
+            assert_int_equal(hr_dtype_parse("<u4", &r->dst.dtype, &w.err), HR_OK);
+        }
+    }
+    hr_batch *batch = NULL;
+    assert_int_equal(hr_read_submit(w.context, requests[0], (size_t)2 * NCHUNKS, NULL,
+                                    NULL, &batch, &w.err),
+                     HR_OK);
+    assert_int_equal(hr_batch_wait(batch, -1, &w.err), HR_OK);
+    assert_int_equal(hr_batch_get_stats(batch, &w.stats, NULL), HR_OK);
+    assert_int_equal(w.stats.ndecoded_device, 2 * NCHUNKS);
+    assert_int_equal(w.stats.ndecoded_nvcomp, NCHUNKS);
+    assert_true(w.stats.nslabs > 1);
+    assert_memory_equal(got[0], w.wanted, sizeof w.wanted);
+    assert_memory_equal(got[1], w.wanted, sizeof w.wanted);
+    hr_batch_unref(batch);
+    hr_node_unref(nodes[1]);
+    w.node = nodes[0];
+    close_world(&w);
 }
 
 static void unasked_it_is_not_used(void **state) {
@@ -200,6 +268,7 @@ static void what_cannot_be_used_is_refused_by_name(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_decodes_what_it_is_asked_to),
+        cmocka_unit_test(beside_zstd_it_decodes_the_streams_of_all_slabs),
         cmocka_unit_test(unasked_it_is_not_used),
         cmocka_unit_test(a_bad_stream_is_told_and_the_others_come),
         cmocka_unit_test(what_cannot_be_used_is_refused_by_name),
