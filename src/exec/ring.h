@@ -51,7 +51,8 @@ typedef struct hr__need {
 typedef struct hr__ring_shared {
     hr__devptr memory;
     uint64_t nbytes;
-    hr__event past; /* of who had it last; NULL: nobody yet */
+    hr__stream stream; /* that the memory is asked for: slots come and go */
+    hr__event past;    /* of who had it last, or of the asking */
     bool is_taken;
 } hr__ring_shared;
 

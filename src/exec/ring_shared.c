@@ -17,19 +17,32 @@ static void let_go(hr__ring *ring) {
     pthread_cond_broadcast(&ring->changed);
 }
 
+/* By who has taken it, without the lock. */
+static void destroy(hr__device *d, hr__ring_shared *s, uint64_t nbytes) {
+    if (s->past != NULL) {
+        (void)d->ops->event_sync(d, s->past, NULL);
+    }
+    hr__device_free(d, s->memory, nbytes, s->stream);
+    d->ops->event_destroy(d, s->past);
+    d->ops->stream_destroy(d, s->stream);
+    s->memory = 0;
+    s->past = NULL;
+    s->stream = NULL;
+}
+
+static hr_status create(hr__device *d, hr__ring_shared *s, uint64_t nbytes) {
+    HR__TRY(d->ops->stream_create(d, &s->stream, NULL));
+    HR__TRY(d->ops->event_create(d, &s->past, NULL));
+    HR__TRY(hr__device_alloc(d, nbytes, s->stream, &s->memory, NULL));
+    return d->ops->event_record(d, s->past, s->stream, NULL);
+}
+
 /* By who has taken it, with the lock, without it meanwhile. */
 static void free_memory(hr__ring *ring) {
-    hr__device *d = ring->device;
     hr__ring_shared *s = &ring->shared;
     const uint64_t nbytes = s->nbytes;
     pthread_mutex_unlock(&ring->lock);
-    if (s->past != NULL) {
-        (void)d->ops->event_sync(d, s->past, NULL);
-        d->ops->event_destroy(d, s->past);
-    }
-    hr__device_free(d, s->memory, nbytes, NULL);
-    s->past = NULL;
-    s->memory = 0;
+    destroy(ring->device, s, nbytes);
     pthread_mutex_lock(&ring->lock);
     s->nbytes = 0;
     ring->device_used -= nbytes;
@@ -46,8 +59,7 @@ bool hr__ring_shared_release(hr__ring *ring) {
 }
 
 /* Likewise. Without room it stays as it is. */
-static void grow(hr__ring *ring, hr__stream stream, uint64_t nbytes) {
-    hr__device *d = ring->device;
+static void grow(hr__ring *ring, uint64_t nbytes) {
     hr__ring_shared *s = &ring->shared;
     if (s->nbytes > 0) {
         free_memory(ring);
@@ -57,7 +69,10 @@ static void grow(hr__ring *ring, hr__stream stream, uint64_t nbytes) {
     }
     ring->device_used += nbytes;
     pthread_mutex_unlock(&ring->lock);
-    const hr_status status = hr__device_alloc(d, nbytes, stream, &s->memory, NULL);
+    const hr_status status = create(ring->device, s, nbytes);
+    if (status != HR_OK) {
+        destroy(ring->device, s, nbytes);
+    }
     pthread_mutex_lock(&ring->lock);
     s->nbytes = status == HR_OK ? nbytes : 0;
     ring->device_used -= status == HR_OK ? 0 : nbytes;
@@ -78,17 +93,15 @@ hr_status hr__ring_share(hr__ring *ring, const hr__ring_slot *slot, uint64_t lea
     pthread_mutex_lock(&ring->lock);
     take(ring);
     if (s->nbytes < wanted) {
-        grow(ring, slot->stream, wanted);
+        grow(ring, wanted);
     }
     if (s->nbytes < least) {
-        grow(ring, slot->stream, least);
+        grow(ring, least);
     }
     const bool has_room = s->nbytes >= least;
     pthread_mutex_unlock(&ring->lock);
-    if (has_room && s->past != NULL) {
+    if (has_room) {
         status = d->ops->stream_wait(d, slot->stream, s->past, err);
-    } else if (has_room) {
-        status = d->ops->event_create(d, &s->past, err);
     }
     if (!has_room || status != HR_OK) {
         pthread_mutex_lock(&ring->lock);

@@ -127,9 +127,9 @@ static void a_stream_goes_on_behind_slots_on_their_way(void **state) {
 /* Memory by hooks that look at what the ring does meanwhile. */
 typedef struct hooks {
     hr__ring *ring;
-    atomic_size_t live[2], most[2]; /* of the device, pinned */
-    atomic_int ncalls, nlocked, nrefused;
-    int refuse_each; /* every so manieth call; 0: none */
+    atomic_size_t live[2], most[2];                 /* of the device, pinned */
+    atomic_int ncalls, nlocked, nrefused, nstrange; /* freed on another stream */
+    int refuse_each;                                /* every so manieth call; 0: none */
 } hooks;
 
 static void look(hooks *h) {
@@ -143,7 +143,9 @@ static void look(hooks *h) {
     }
 }
 
-static void *take(hooks *h, int kind, size_t nbytes) {
+#define BEFORE 256 /* each piece: its stream */
+
+static void *take(hooks *h, int kind, size_t nbytes, void *stream) {
     look(h);
     if (h->refuse_each > 0 && atomic_load(&h->ncalls) % h->refuse_each == 0) {
         atomic_fetch_add(&h->nrefused, 1);
@@ -153,36 +155,39 @@ static void *take(hooks *h, int kind, size_t nbytes) {
     size_t most = atomic_load(&h->most[kind]);
     while (live > most && !atomic_compare_exchange_weak(&h->most[kind], &most, live)) {
     }
-    return aligned_alloc(256, (nbytes + 255) / 256 * 256);
+    uint8_t *whole = aligned_alloc(256, BEFORE + (nbytes + 255) / 256 * 256);
+    assert_non_null(whole);
+    memcpy(whole, &stream, sizeof stream);
+    return whole + BEFORE;
 }
 
-static void give(hooks *h, int kind, void *ptr, size_t nbytes) {
+static void give(hooks *h, int kind, void *ptr, size_t nbytes, void *stream) {
+    uint8_t *whole = (uint8_t *)ptr - BEFORE;
     look(h);
     atomic_fetch_sub(&h->live[kind], nbytes);
-    free(ptr);
+    atomic_fetch_add(&h->nstrange, memcmp(whole, &stream, sizeof stream) != 0);
+    free(whole);
 }
 
 static void *hook_alloc(void *user, hr_device device, size_t nbytes, void *stream) {
     (void)device;
-    (void)stream;
-    return take(user, 0, nbytes);
+    return take(user, 0, nbytes, stream);
 }
 
 static void hook_free(void *user, hr_device device, void *ptr, size_t nbytes,
                       void *stream) {
     (void)device;
-    (void)stream;
-    give(user, 0, ptr, nbytes);
+    give(user, 0, ptr, nbytes, stream);
 }
 
 static void *hook_alloc_pinned(void *user, hr_device device, size_t nbytes) {
     (void)device;
-    return take(user, 1, nbytes);
+    return take(user, 1, nbytes, NULL);
 }
 
 static void hook_free_pinned(void *user, hr_device device, void *ptr, size_t nbytes) {
     (void)device;
-    give(user, 1, ptr, nbytes);
+    give(user, 1, ptr, nbytes, NULL);
 }
 
 /* A ring of up to four slots of memory by hooks. */
@@ -227,6 +232,36 @@ static void hooks_are_called_without_the_lock(void **state) {
     close_world(&w);
     assert_int_equal(atomic_load(&h.live[0]), 0);
     assert_int_equal(atomic_load(&h.live[1]), 0);
+}
+
+static void memory_goes_back_on_the_stream_it_was_asked_for(void **state) {
+    (void)state;
+    world w;
+    hooks h = {0};
+    hr_device_allocator functions;
+    open_hooked(&w, &h, &functions);
+    hr__device *d = w.ring->device;
+    void *saved = NULL;
+    assert_int_equal(d->ops->enter(d, &saved, NULL), HR_OK);
+    for (uint64_t i = 1; i <= 3; i++) { /* what slots share grows */
+        hr__ring_slot *slot = NULL;
+        hr__devptr shared = 0;
+        uint64_t nbytes = 0;
+        assert_int_equal(hr__ring_acquire(w.ring, some, true, &slot, NULL), HR_OK);
+        assert_int_equal(hr__ring_share(w.ring, slot, 64 * i * KIB, 64 * i * KIB, &shared,
+                                        &nbytes, NULL),
+                         HR_OK);
+        assert_true(shared != 0 && nbytes >= 64 * i * KIB);
+        assert_int_equal(hr__ring_share_leave(w.ring, slot, NULL), HR_OK);
+        hr__ring_give_back(w.ring, slot);
+        hr__ring_drain(w.ring);
+    }
+    hr__ring_trim(w.ring);
+    d->ops->leave(d, saved);
+    assert_int_equal(w.ring->device_used, 0);
+    assert_int_equal(atomic_load(&h.nstrange), 0);
+    close_world(&w);
+    assert_int_equal(atomic_load(&h.live[0]), 0);
 }
 
 static void chunks_of_about_one_size_are_served_by_the_same_slots(void **state) {
@@ -326,6 +361,7 @@ int main(void) {
         cmocka_unit_test(a_slot_on_its_way_is_no_starving),
         cmocka_unit_test(a_stream_goes_on_behind_slots_on_their_way),
         cmocka_unit_test(hooks_are_called_without_the_lock),
+        cmocka_unit_test(memory_goes_back_on_the_stream_it_was_asked_for),
         cmocka_unit_test(chunks_of_about_one_size_are_served_by_the_same_slots),
         cmocka_unit_test(a_small_budget_has_fewer_slots),
         cmocka_unit_test(threads_share_the_budget_also_where_memory_is_refused),
