@@ -28,8 +28,9 @@ typedef struct hr_allocator {
  * the pools that its framework has (of CuPy, RMM, torch). Called from any thread, also
  * concurrently, with the device's context current; what they give counts towards the
  * context's budgets. A pair may be NULL: then the driver is asked. hr_memory_alloc asks
- * the driver, too. No lock of the library's is held meanwhile, so a hook may wait for one
- * that callers of the library hold (Python's, say); it may not call the library itself.
+ * the driver, too. No lock is held meanwhile but one among threads that do a batch's
+ * work, so a hook may wait for one that callers of the library hold (Python's, say); it
+ * may not call the library itself.
  */
 typedef struct hr_device_allocator {
     uint32_t struct_size;

@@ -157,7 +157,8 @@ typedef struct hr_batch hr_batch;
  * for destinations on a device HR_ERR_DEVICE and HR_ERR_FORKED. `options` may be NULL.
  *
  * `stream` is a CUstream for CUDA destinations: the reads are ordered after what it
- * holds now. NULL is the legacy default stream. It is ignored for host destinations.
+ * holds now. NULL is the legacy default stream. It is ignored for host destinations. A
+ * stream is of one GPU: a batch for several has NULL.
  *
  * A chunk that fails does not disturb the others, but for what options->on_error says:
  * its request reports the first such error. Caller owns *out. Any thread, also many at
