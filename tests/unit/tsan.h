@@ -18,7 +18,7 @@
 #endif
 
 /* AddressSanitizer's allocator does not survive the fork of a process whose threads
- * allocate meanwhile. */
+ * allocate meanwhile, as those that are just starting do. */
 #if defined(__SANITIZE_ADDRESS__) || HR_TEST_FEATURE(address_sanitizer)
 #define HR_TEST_HAS_ASAN 1
 #define SKIP_UNDER_ASAN() skip()

@@ -335,6 +335,7 @@ static void devices_get_what_is_kept(void **state) {
 static void a_forked_child_reads_what_is_kept(void **state) {
     (void)state;
     SKIP_UNDER_TSAN();
+    SKIP_UNDER_ASAN();
     world w;
     begin(&w, NULL, 1 << 20, 1 << 20);
     assert_true(reads_all(&w, w.zlib));

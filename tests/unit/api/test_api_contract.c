@@ -129,6 +129,7 @@ static void a_batch_without_chunks_is_done_at_once(void **state) {
 static void a_forked_child_has_no_descriptor_of_the_parents_batch(void **state) {
     world *w = *state;
     SKIP_UNDER_TSAN();
+    SKIP_UNDER_ASAN();
     hr_batch *b = submit(w);
     int fd = -1;
     assert_int_equal(hr_batch_get_fd(b, &fd, &w->err), HR_OK);

@@ -124,6 +124,7 @@ static void a_forked_child_leaves_the_parents_memory_alone(void **state) {
     world *w = *state;
     hr_device simt = need_simt();
     SKIP_UNDER_TSAN();
+    SKIP_UNDER_ASAN();
     void *memory = NULL;
     assert_int_equal(hr_memory_alloc(w->context, simt, 64, &memory, &w->err), HR_OK);
     pid_t child = fork();

@@ -183,6 +183,7 @@ static void children_of_a_busy_process_read(void **state) {
 static void a_batch_of_the_parent_ends_in_the_child(void **state) {
     (void)state;
     SKIP_UNDER_TSAN();
+    SKIP_UNDER_ASAN();
     world w = {.stop = false};
     open_world(&w, 1);
     uint8_t out[LENGTH];

@@ -212,6 +212,7 @@ static void cancel_and_release_leave_nothing_running(void **state) {
 
 static void a_forked_child_reads_or_fails_at_once(void **state) {
     SKIP_UNDER_TSAN();
+    SKIP_UNDER_ASAN();
     world *w = *state;
     int32_t out[NROWS][NCOLS];
     hr_request r = request(w->array, out, 2, whole);

@@ -355,6 +355,7 @@ static int use_after_fork(hr__pool *pool, count_job *of_parent) {
 static void a_child_of_a_busy_process_can_go_on(void **state) {
     (void)state;
     SKIP_UNDER_TSAN();
+    SKIP_UNDER_ASAN();
     stock s = {0};
     hammer h = {.pool = make_pool(&s, 2)};
     count_job *c = make_job(INT32_MAX, 0);
