@@ -40,6 +40,14 @@ def opened(held):
     return a if np.prod(a.grid_shape) <= 40 and a.size <= 5000 else None
 
 
+def some_array(name, i):
+    """The i-th case of that name, and the keys of its chunks."""
+    choose, rng, seed = case(name, i)
+    written = random_arrays.array(choose, rng)
+    chunks = [key for key in written.held if "zarr.json" not in key and ".z" not in key]
+    return choose, rng, seed, written, chunks
+
+
 def read(a, device):
     try:
         return a.read(..., device=device).result().to("numpy").tobytes()
@@ -51,9 +59,7 @@ def read(a, device):
 @pytest.mark.filterwarnings("ignore")
 def test_kernels_refuse_what_the_host_refuses(devices):  # noqa: F811
     for i in range(40 * EXAMPLES):
-        choose, rng, seed = case("flips", i)
-        written = random_arrays.array(choose, rng)
-        chunks = [key for key in written.held if "zarr.json" not in key and ".z" not in key]
+        choose, _, seed, written, chunks = some_array("flips", i)
         if not chunks or opened(written.held) is None:
             continue
         store = hr.MemoryStore(written.held)
@@ -67,9 +73,7 @@ def test_kernels_refuse_what_the_host_refuses(devices):  # noqa: F811
 @pytest.mark.filterwarnings("ignore")
 def test_elements_of_damaged_chunks_are_filled_and_no_others(devices):  # noqa: F811
     for i in range(40 * EXAMPLES):
-        choose, rng, seed = case("filled", i)
-        written = random_arrays.array(choose, rng)
-        chunks = [key for key in written.held if "zarr.json" not in key and ".z" not in key]
+        choose, rng, seed, written, chunks = some_array("filled", i)
         for key in choose.sample(chunks, min(len(chunks), choose.choice((1, 2)))):
             written.held[key] = written.held[key][:-1]
         with hr.config(**choose.choice(({}, {"chunk_cache_nbytes": 1 << 20, "encoded_cache_nbytes": 1 << 20}))):
