@@ -35,7 +35,7 @@ if [ -n "${ZARR_SOURCE:-}" ]; then
     mkdir "$out/zarr" && cp -r "$ZARR_SOURCE/tests" "$ZARR_SOURCE/pyproject.toml" "$out/zarr/"
 fi
 if [ -n "$corpus" ]; then
-    (cd "$corpus" && find zarr bad/zarr tiff -type f ! \( -path 'tiff/*' -size +64k \)) |
+    (cd "$corpus" && find zarr bad/zarr codec tiff -type f ! \( -path 'tiff/*' -size +64k \)) |
         tar -C "$corpus" -cJf "$out/corpus.txz" -T -
     cp -L "$corpus/MANIFEST.tsv" "$out/"
 fi
