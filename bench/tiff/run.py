@@ -2,14 +2,17 @@
 SPDX-License-Identifier: Apache-2.0
 
 usage: run.py [--shapes 8192/512,…] [--repeat 5] [--patience 3] [--device cpu|cuda:0]
-              [--dir build/bench-tiff] [--only REGEX] [--readers REGEX] [--copies 1] [--stages]
+              [--dir build/bench-tiff] [--only REGEX] [--readers headrace,nvTIFF,…] [--copies 1]
+              [--stages]
 
 Writes images once (smooth fields with noise, of SIZE² in tiles of TILE²), then reads each whole,
 the readers taking turns, with the files in the page cache; the results (of many, the first and
 the last) are compared with what was written. Device memory is CuPy's for all, and CUDA has 32
 queues unless the environment says otherwise; times of readers that know the host only include the
 copy. nvTIFF, as far as it is installed or NVTIFF names its library, opens a file itself, or gets
-it in pinned memory (see nvtiff.py); GDAL is what the variable GDAL names, or is installed.
+it in pinned memory (see nvtiff.py); GDAL is what the variable GDAL names, or is installed. Readers
+that --readers names and that cannot run are an error; without it those that can are taken, and
+why others cannot is said.
 --copies N reads N copies of each file: in one batch, with nvTIFF eight at once, with others one
 after the other. A reader is repeated until it has had --patience seconds. Prints medians in GB/s
 of pixels, and with --stages where the time of headrace's last read went.
@@ -24,7 +27,6 @@ import re
 import shutil
 import statistics
 import time
-import warnings
 
 import numpy as np
 
@@ -104,12 +106,6 @@ class Headrace:
         return results
 
 
-def by_tifffile(paths, device):
-    import tifffile
-
-    return [moved(tifffile.imread(path, maxworkers=CORES), device) for path in paths]
-
-
 def moved(array, device):
     if device == "cpu":
         return array
@@ -130,24 +126,42 @@ def is_same(result, expected, device):
     return bool((cupy.asarray(result) == expected).all())
 
 
+def by_nvtiff(device, is_pinned):
+    if device == "cpu":
+        raise OSError("it reads into GPU memory only")
+    return nvtiff.Reader(is_pinned)
+
+
+def by_gdal(device):
+    read = gdal.Reader()
+    return lambda paths: [moved(read(path), device) for path in paths]
+
+
+def by_tifffile(device):
+    import tifffile
+
+    return lambda paths: [moved(tifffile.imread(path, maxworkers=CORES), device) for path in paths]
+
+
+READERS = {  # name: maker of a function of paths
+    "headrace": Headrace, "nvTIFF": functools.partial(by_nvtiff, is_pinned=False),
+    "nvTIFF pinned": functools.partial(by_nvtiff, is_pinned=True), "tifffile": by_tifffile,
+    "GDAL": by_gdal}
+
+
 def readers(device, wanted):
-    """{name: function of paths}, of those that are wanted and installed, and headrace itself."""
-    result = {"headrace": Headrace(device)}
-    if device != "cpu":
-        for name, is_pinned in (("nvTIFF", False), ("nvTIFF pinned", True)):
-            try:
-                result[name] = nvtiff.Reader(is_pinned)
-            except (ImportError, OSError) as error:
-                warnings.warn(f"without nvTIFF: {error}", stacklevel=2)
-                break
-    result["tifffile"] = functools.partial(by_tifffile, device=device)
-    try:
-        read = gdal.Reader()
-        result["GDAL"] = lambda paths: [moved(read(path), device) for path in paths]
-    except (ImportError, OSError) as error:
-        warnings.warn(f"without GDAL: {error}", stacklevel=2)
-    return {name: read for name, read in result.items()
-            if name == "headrace" or re.search(wanted, name)}
+    """{name: function of paths}; of no names all that are installed."""
+    result = {}
+    for name, make in READERS.items():
+        if wanted and name not in wanted:
+            continue
+        try:
+            result[name] = make(device)
+        except (ImportError, OSError, RuntimeError) as error:
+            if wanted:
+                raise SystemExit(f"{name}: {error}") from error
+            print(f"without {name}: {error}")
+    return result
 
 
 def measure(functions, paths, expected, arguments):
@@ -184,10 +198,17 @@ def measure_case(functions, name, paths, shape, arguments):
              for s in seconds.values()]
     ratio = expected.nbytes / os.path.getsize(paths[0])
     print(f"{shape[0]}², {shape[1]}², {name:16}"[:28].ljust(28) + f" {ratio:6.2f} " + " ".join(cells), flush=True)
-    if arguments.stages:
+    if arguments.stages and "headrace" in functions:
         print(functions["headrace"].stages, flush=True)
-    if isinstance(seconds["headrace"], str):
+    if isinstance(seconds.get("headrace"), str):
         raise SystemExit(f"headrace: {seconds['headrace']}: {paths[0]}")
+
+
+def names(text):
+    result = text.split(",")
+    if unknown := set(result) - set(READERS):
+        raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: there are {', '.join(READERS)}")
+    return result
 
 
 def shapes(text):
@@ -203,7 +224,7 @@ def main():
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dir", default=str(ROOT / "build" / "bench-tiff"))
     parser.add_argument("--only", default="")
-    parser.add_argument("--readers", default="")
+    parser.add_argument("--readers", type=names, default=[])
     parser.add_argument("--stages", action="store_true")
     arguments = parser.parse_args()
     folder = pathlib.Path(arguments.dir)
