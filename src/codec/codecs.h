@@ -48,6 +48,7 @@ extern const hr__codec_type hr__codec_tiff_predictor2;
 extern const hr__codec_type hr__codec_tiff_predictor3;
 extern const hr__codec_type hr__codec_tiff_samples;
 extern const hr__codec_type hr__codec_tiff_reverse;
+extern const hr__codec_type hr__codec_tiff_ycbcr;
 extern const hr__codec_type hr__codec_tiff_jpeg; /* with HR_HAVE_JPEG */
 extern const hr__codec_type hr__codec_tiff_lerc; /* with HR_HAVE_LERC */
 extern const hr__codec_type hr__codec_tiff_webp; /* with HR_HAVE_WEBP */

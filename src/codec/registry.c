@@ -49,6 +49,7 @@ static const hr__codec_type *const types[] = {
     &hr__codec_tiff_predictor3,
     &hr__codec_tiff_samples,
     &hr__codec_tiff_reverse,
+    &hr__codec_tiff_ycbcr,
 #ifdef HR_HAVE_JPEG
     &hr__codec_tiff_jpeg,
 #endif

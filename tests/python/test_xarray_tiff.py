@@ -137,6 +137,26 @@ def test_it_is_what_rioxarray_gives(row, mask_and_scale):
         same_values(row, got, want)
 
 
+@pytest.mark.parametrize("row", [
+    pytest.param(r, id=r["path"]) for r in test_corpus.MANIFEST
+    if r["class"] == "tiff" and "chroma subsampling" in r["note"]])
+def test_chroma_of_several_pixels_is_of_the_colours_that_gdal_shows(row):
+    path = str(test_corpus.CORPUS / row["path"])
+    try:
+        with rasterio.open(path) as file:
+            want = file.read((1, 2, 3)).astype("f4")
+    except rasterio.errors.RasterioError as error:
+        pytest.skip(str(error)[:60])
+    a = hr.open(path)
+    assert a.attrs["photometric"] == "YCbCr" and a.shape[-1] == 3
+    y, cb, cr = np.moveaxis(np.asarray(a[...], "f4"), -1, 0)
+    red, blue = y + 1.402 * (cr - 128), y + 1.772 * (cb - 128)
+    green = (y - 0.299 * red - 0.114 * blue) / 0.587
+    got = np.clip([red, green, blue], 0, 255)
+    others = (np.abs(got - want) > 2.5).any(0)
+    assert others.sum() <= 15  # libtiff loses the chroma of one file's last units
+
+
 def make(path, array, **profile):
     """(band, y, x) as rasterio writes it."""
     profile = {"driver": "GTiff", "height": array.shape[1], "width": array.shape[2],

@@ -10,8 +10,9 @@
 #include <cmocka.h>
 
 static const char *const column_names[] = {
-    "path",  "inner",       "class",          "format",          "dtype",   "shape",
-    "block", "compression", "nodata_or_fill", "expected_sha256", "verdict", "note"};
+    "path",           "inner",           "class",       "format",      "dtype",
+    "shape",          "block",           "compression", "photometric", "subsampling",
+    "nodata_or_fill", "expected_sha256", "verdict",     "note"};
 #define NCOLUMNS (sizeof column_names / sizeof *column_names)
 
 static uint8_t *read_all(const char *path, size_t *nbytes) {
@@ -97,9 +98,10 @@ bool corpus_next(corpus *c, corpus_row *row) {
     }
     const char *fields[MAX_FIELDS];
     const char **members[NCOLUMNS] = {
-        &row->path,  &row->inner,           &row->klass,   &row->format,
-        &row->dtype, &row->shape,           &row->block,   &row->compression,
-        &row->fill,  &row->expected_sha256, &row->verdict, &row->note};
+        &row->path,        &row->inner,       &row->klass, &row->format,
+        &row->dtype,       &row->shape,       &row->block, &row->compression,
+        &row->photometric, &row->subsampling, &row->fill,  &row->expected_sha256,
+        &row->verdict,     &row->note};
     size_t n = split(&c->next, fields, MAX_FIELDS);
     for (size_t i = 0; i < NCOLUMNS; i++) {
         *members[i] = c->columns[i] < n ? fields[c->columns[i]] : "";

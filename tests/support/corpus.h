@@ -9,13 +9,13 @@
 /* One row of MANIFEST.tsv; its columns are described in the corpus's README. */
 typedef struct corpus_row {
     const char *path, *inner, *klass, *format, *dtype, *shape, *block, *compression,
-        *fill, *expected_sha256, *verdict, *note;
+        *photometric, *subsampling, *fill, *expected_sha256, *verdict, *note;
 } corpus_row;
 
 typedef struct corpus {
     char *text;
     char *next;
-    size_t columns[12];
+    size_t columns[14];
 } corpus;
 
 /* False, with a printed line naming `what` is skipped, when there is no corpus. */

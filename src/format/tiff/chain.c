@@ -17,6 +17,7 @@ enum { UINT = 1, INT = 2, FLOAT = 3, UNDEFINED = 4, COMPLEX_INT = 5, COMPLEX = 6
 typedef struct samples {
     hr_dtype dtype;  /* in memory */
     bool is_packed;  /* they are no items of dtype, byte order apart */
+    bool has_units;  /* pixels that share their chroma lie together */
     uint64_t row;    /* samples of a row of a block */
     uint64_t stride; /* from one to the next of the same kind */
     uint64_t row_nbytes;
@@ -97,9 +98,21 @@ static hr_status check_predictor(const hr__tiff_layout *l, const samples *s,
         l->predictor, l->bits, l->format);
 }
 
+/* Chroma of fewer pixels than luma, together in units of both. */
+static bool is_subsampled(const hr__tiff_layout *l) {
+    return l->photometric == HR__TIFF_YCBCR && l->nsamples == 3 &&
+           (l->subsampling[0] != 1 || l->subsampling[1] != 1);
+}
+
 /* What stands before the compression: *order is that of the items that come of it. */
 static void add_filters(json_object *list, const hr__tiff_layout *l, const samples *s,
                         uint32_t predictor, bool is_big_endian) {
+    if (s->has_units) {
+        json_object *codec = hr__tiff_add_codec(list, "tiff_ycbcr");
+        add_uint(codec, "width", (uint64_t)l->block_width);
+        add_uint(codec, "across", l->subsampling[0]);
+        add_uint(codec, "down", l->subsampling[1]);
+    }
     if (s->is_packed) {
         json_object *codec = hr__tiff_add_codec(list, "tiff_samples");
         add_uint(codec, "bits", l->bits);
@@ -122,15 +135,25 @@ static void add_filters(json_object *list, const hr__tiff_layout *l, const sampl
     }
 }
 
-/* Chroma of fewer pixels than luma, interleaved in units of both. */
-static hr_status check_subsampling(const hr__tiff_layout *l, hr_error *err) {
-    bool is_subsampled = l->subsampling[0] != 1 || l->subsampling[1] != 1;
-    return l->photometric == HR__TIFF_YCBCR && l->nsamples == 3 && is_subsampled
-               ? hr__fail(err, HR_ERR_UNSUPPORTED,
+static bool is_chroma_step(uint32_t n) {
+    return n == 1 || n == 2 || n == 4;
+}
+
+/* Planes of unlike sizes, and units that are no whole bytes, are not read. Image formats
+ * have units of their own. */
+static hr_status check_units(const hr__tiff_layout *l, const samples *s, bool is_image,
+                             uint32_t predictor, hr_error *err) {
+    bool is_known = is_chroma_step(l->subsampling[0]) &&
+                    is_chroma_step(l->subsampling[1]) && predictor == 1 &&
+                    l->block_depth == 1 && !s->is_packed;
+    return !l->is_planar && (is_image || is_known)
+               ? HR_OK
+               : hr__fail(err, HR_ERR_UNSUPPORTED,
                           "YCbCr with chroma of 1 pixel in %" PRIu32 " × %" PRIu32
-                          " is not supported",
-                          l->subsampling[0], l->subsampling[1])
-               : HR_OK;
+                          ", %" PRIu32 " bits, predictor %" PRIu32
+                          ", %s, is not supported",
+                          l->subsampling[0], l->subsampling[1], l->bits, predictor,
+                          l->is_planar ? "in planes" : "together");
 }
 
 /* --- the array --- */
@@ -192,7 +215,7 @@ static int64_t part_rows(const hr__tiff_layout *l, const samples *s) {
     uint64_t rows = (uint64_t)l->block_height;
     uint64_t most = PART_NBYTES / s->row_nbytes;
     most = most == 0 ? 1 : most;
-    if (l->compression != 1 || l->is_tiled || rows < 2 * most) {
+    if (l->compression != 1 || l->is_tiled || s->has_units || rows < 2 * most) {
         return l->block_height;
     }
     uint64_t part = most;
@@ -264,10 +287,12 @@ hr_status hr__tiff_chains(hr__tiff_file *file, const hr__tiff_ifd *ifd,
     hr__array *a = &node->array;
     HR__TRY(hr__tiff_compression_find(layout->compression, &c, err));
     bool is_image = c->kind == HR__TIFF_IMAGE;
-    if (!is_image || layout->is_planar) {
-        HR__TRY(check_subsampling(layout, err));
-    }
+    uint32_t predictor = c->kind == HR__TIFF_BYTES ? layout->predictor : 1;
     HR__TRY(read_samples(layout, &s, err));
+    if (is_subsampled(layout)) {
+        HR__TRY(check_units(layout, &s, is_image, predictor, err));
+        s.has_units = !is_image;
+    }
     if (is_image && s.is_packed) {
         return hr__fail(err, HR_ERR_UNSUPPORTED,
                         "%s of samples of %" PRIu32 " bits in SampleFormat %" PRIu32,
@@ -277,7 +302,6 @@ hr_status hr__tiff_chains(hr__tiff_file *file, const hr__tiff_ifd *ifd,
         return hr__fail(err, HR_ERR_UNSUPPORTED, "%s of tiles with a depth of %" PRId64,
                         c->name, layout->block_depth);
     }
-    uint32_t predictor = c->kind == HR__TIFF_BYTES ? layout->predictor : 1;
     if (predictor != 1) {
         HR__TRY(check_predictor(layout, &s, err));
     }

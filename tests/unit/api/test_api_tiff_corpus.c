@@ -16,9 +16,17 @@
 
 /* What valid files are refused for, by words of the message. */
 static const char *const refusals[] = {
-    "(JPEG)",      "(old JPEG)",    "(CCITT",     "(WebP)",
-    "(LERC)",      "(JPEG XL)",     "(NeXT)",     "(JPEG 2000",
-    "(SGI LogLuv", "(ThunderScan)", "YCbCr with", "samples of different types",
+    "(JPEG)",
+    "(old JPEG)",
+    "(CCITT",
+    "(WebP)",
+    "(LERC)",
+    "(JPEG XL)",
+    "(NeXT)",
+    "(JPEG 2000",
+    "(SGI LogLuv",
+    "(ThunderScan)",
+    "samples of different types",
 };
 enum { NREFUSALS = sizeof refusals / sizeof refusals[0] };
 
@@ -141,6 +149,13 @@ static bool is_other(const char *path) {
     return false;
 }
 
+/* Chroma of several pixels, which all others make colours of. */
+static bool has_units(const corpus_row *row) {
+    return strcmp(row->photometric, "YCBCR") == 0 &&
+           strcmp(row->compression, "JPEG") != 0 &&
+           strcmp(row->subsampling, "[1, 1]") != 0;
+}
+
 static void count_refusal(const char *path, const hr_error *err) {
     for (int i = 0; i < NREFUSALS; i++) {
         if (err->status == HR_ERR_UNSUPPORTED && strstr(err->message, refusals[i])) {
@@ -172,7 +187,8 @@ static void check_row(const corpus_row *row, const char *fragment) {
     free(bytes);
     /* a reader of these two alone converts colours */
     bool is_evidence = row->expected_sha256[0] != '\0' && !is_other(row->path) &&
-                       !is_corner && strncmp(row->verdict, "single:C", 8) != 0;
+                       !is_corner && strncmp(row->verdict, "single:C", 8) != 0 &&
+                       !has_units(row);
     if (is_evidence && strcmp(hex, row->expected_sha256) != 0) {
         fail_msg("%s reads as %s, expected %s", path, hex, row->expected_sha256);
     }

@@ -1,4 +1,5 @@
 /* The codecs of TIFF. SPDX-License-Identifier: Apache-2.0 */
+#include "codec/leaves.h"
 #include "support/codec_run.h"
 #include "support/tiff_maker.h"
 
@@ -153,6 +154,42 @@ static void packbits_decodes_and_stops_where_the_block_is_full(void **state) {
     runner_close(&r);
 }
 
+static void large_strips_of_packbits_are_streams_for_many_teams(void **state) {
+    (void)state;
+    const size_t n = (3 << 20) + 5;
+    uint8_t *data = sample_data(n, 2), *packed = malloc(2 * n), *out = calloc(n, 1);
+    memset(data + n / 3, 7, n / 3);
+    const size_t npacked = tiff_encode_packbits(data, n, packed);
+    for (size_t cut = 0; cut < 3; cut++) { /* a stream that is too short ends short */
+        hr__leaves l = {.allocator = &hr__malloc_allocator, .base = packed};
+        hr__decode d = {.src = packed, .src_nbytes = npacked - cut, .dst_nbytes = n};
+        assert_int_equal(hr__codec_tiff_packbits.leaves(NULL, &d, &l, NULL), HR_OK);
+        assert_in_range(l.leaves.n, 20, 25);
+        const hr__leaf *leaves = l.leaves.items;
+        size_t src = 0, dst = 0;
+        for (size_t i = 0; i < l.leaves.n; i++) {
+            assert_int_equal(leaves[i].src, src);
+            assert_int_equal(leaves[i].dst, dst);
+            hr__decode one = {.src = packed + src,
+                              .src_nbytes = leaves[i].src_nbytes,
+                              .dst = out + dst,
+                              .dst_nbytes = leaves[i].dst_nbytes};
+            assert_int_equal(hr__codec_tiff_packbits.decode(NULL, &one, NULL), HR_OK);
+            bool is_short = cut > 0 && i + 1 == l.leaves.n;
+            assert_int_equal(one.out_nbytes < leaves[i].dst_nbytes, is_short);
+            src += leaves[i].src_nbytes;
+            dst += leaves[i].dst_nbytes;
+        }
+        assert_int_equal(src, npacked - cut);
+        assert_int_equal(dst, n);
+        assert_memory_equal(out, data, cut == 0 ? n : n - 128);
+        hr__vec_free(&hr__malloc_allocator, &l.leaves);
+    }
+    free(out);
+    free(packed);
+    free(data);
+}
+
 /* --- filters, as a chain makes them --- */
 
 static hr_status run_filter(const char *json, const hr_dtype *dtype, int64_t nelems,
@@ -262,20 +299,43 @@ static void complex_integers_become_complex_floats(void **state) {
                   HR_KIND_COMPLEX, big, want);
 }
 
+/* 3 x 3 pixels in units of 2 x 2, the last ones reaching beyond. */
+static void pixels_of_a_unit_have_its_chroma(void **state) {
+    (void)state;
+    const uint8_t units[] = {1, 2, 4,  5,  101, 201, 3, 90, 6,  91, 102, 202,
+                             7, 8, 92, 93, 103, 203, 9, 94, 95, 96, 104, 204};
+    const uint8_t want[] = {1, 101, 201, 2, 101, 201, 3, 102, 202,
+                            4, 101, 201, 5, 101, 201, 6, 102, 202,
+                            7, 103, 203, 8, 103, 203, 9, 104, 204};
+    assert_filter("{\"id\":\"tiff_ycbcr\",\"width\":3,\"across\":2,\"down\":2}",
+                  HR_KIND_UINT, units, want);
+    const uint16_t wide[] = {1, 2, 3, 4, 500, 600};
+    const uint16_t pixels[] = {1, 500, 600, 2, 500, 600, 3, 500, 600, 4, 500, 600};
+    assert_filter("{\"id\":\"tiff_ycbcr\",\"width\":4,\"across\":4}", HR_KIND_UINT, wide,
+                  pixels);
+}
+
 static void filters_refuse_what_is_no_whole_number_of_rows(void **state) {
     (void)state;
     hr_error err = HR_ERROR_INIT;
     hr_dtype type = hr__dtype(HR_KIND_UINT, 1);
     uint8_t dst[8];
     static const char *const filters[] = {
-        "{\"id\":\"tiff_predictor2\",\"row\":5}", "{\"id\":\"tiff_samples\",\"row\":3}",
-        "{\"id\":\"tiff_samples\",\"bits\":9}", "{\"id\":\"tiff_predictor2\",\"row\":0}"};
-    for (size_t i = 0; i < 4; i++) {
+        "{\"id\":\"tiff_predictor2\",\"row\":5}",
+        "{\"id\":\"tiff_samples\",\"row\":3}",
+        "{\"id\":\"tiff_samples\",\"bits\":9}",
+        "{\"id\":\"tiff_predictor2\",\"row\":0}",
+        "{\"id\":\"tiff_ycbcr\",\"width\":2}",
+        "{\"id\":\"tiff_ycbcr\",\"width\":1,\"across\":5}"};
+    for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
         assert_int_equal(run_filter(filters[i], &type, 8, dst, 8, dst, &err),
                          HR_ERR_METADATA);
     }
     assert_int_equal(
         run_filter("{\"id\":\"tiff_predictor2\",\"row\":4}", &type, 8, dst, 7, dst, &err),
+        HR_ERR_DATA);
+    assert_int_equal(
+        run_filter("{\"id\":\"tiff_ycbcr\",\"width\":2}", &type, 6, dst, 7, dst, &err),
         HR_ERR_DATA);
 }
 
@@ -319,11 +379,13 @@ int main(void) {
         cmocka_unit_test(short_streams_end_short),
         cmocka_unit_test(lzw_goes_on_with_a_full_table),
         cmocka_unit_test(packbits_decodes_and_stops_where_the_block_is_full),
+        cmocka_unit_test(large_strips_of_packbits_are_streams_for_many_teams),
         cmocka_unit_test(predictor_2_sums_samples_along_each_row),
         cmocka_unit_test(predictor_3_sums_bytes_and_gathers_floats),
         cmocka_unit_test(samples_of_odd_widths_become_the_next_items),
         cmocka_unit_test(floats_of_24_bits_become_floats),
         cmocka_unit_test(complex_integers_become_complex_floats),
+        cmocka_unit_test(pixels_of_a_unit_have_its_chroma),
         cmocka_unit_test(filters_refuse_what_is_no_whole_number_of_rows),
         cmocka_unit_test(fill_order_2_reverses_the_bits_of_bytes),
         cmocka_unit_test(no_mutant_reads_or_writes_outside),
