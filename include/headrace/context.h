@@ -67,11 +67,11 @@ typedef enum hr_io_mode {
                            is there already; metadata, indexes of shards and tables of
                            files stay in it. Faster for files that are read once or are
                            more than memory holds; a second read is as slow as the first.
-                           Where the file system or the kernel    (before Linux 6.5) refuses,
-                           files are read through the cache    and a warning goes to the log;
-                           hr_batch_stats counts what was    read directly. Where the kernel
-                           does not tell what is cached    (since 6.14 it tells only who may
-                           write the file) nothing    counts as cached. Up to 4 MiB of host
+                           Where the file system or the kernel (before Linux 6.5) refuses,
+                           files are read through the cache and a warning goes to the log;
+                           hr_batch_stats counts what was read directly. Where the kernel
+                           does not tell what is cached (since 6.14 it tells only who may
+                           write the file) nothing counts as cached. Up to 4 MiB of host
                            memory per thread */
 } hr_io_mode;
 

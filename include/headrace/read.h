@@ -162,7 +162,8 @@ typedef struct hr_batch hr_batch;
  *
  * A chunk that fails does not disturb the others, but for what options->on_error says:
  * its request reports the first such error. Caller owns *out. Any thread, also many at
- * once on one context. */
+ * once on one context: batches that are under way together have equal shares of its
+ * threads, or take turns where they are more than these. */
 HR_API HR_NODISCARD hr_status hr_read_submit(hr_context *context,
                                              const hr_request *requests, size_t n,
                                              void *stream, const hr_read_options *options,

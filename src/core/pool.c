@@ -2,6 +2,7 @@
 #include "core/pool.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 
 /* A worker state that no thread uses at the moment. */
 typedef struct spare {
@@ -19,6 +20,7 @@ struct hr__pool {
     pthread_cond_t idle; /* some job's helpers became 0 */
     uint64_t generation; /* process that queue and threads belong to */
     hr__job *first, *last;
+    atomic_uint_fast32_t nqueued; /* looked at without the lock */
     spare *spares;
     pthread_t *threads;
     uint32_t nstarted;
@@ -32,6 +34,7 @@ static void reset(hr__pool *pool) {
     (void)pthread_cond_init(&pool->idle, NULL);
     pool->generation = hr__fork_generation();
     pool->first = pool->last = NULL;
+    atomic_store(&pool->nqueued, 0);
     pool->nstarted = pool->nsleeping = 0;
     pool->stopping = false;
 }
@@ -92,6 +95,7 @@ static void enqueue(hr__pool *pool, hr__job *job) {
         return;
     }
     job->queued = true;
+    atomic_fetch_add(&pool->nqueued, 1);
     job->next = NULL;
     if (pool->last != NULL) {
         pool->last->next = job;
@@ -118,24 +122,90 @@ static void dequeue(hr__pool *pool, hr__job *job) {
         pool->last = before;
     }
     job->queued = false;
+    atomic_fetch_sub(&pool->nqueued, 1);
 }
 
-/* Run pieces until there are none; called inside the lock, which it leaves meanwhile. */
-static void run_pieces(hr__pool *pool, hr__job *job, void *worker) {
+/* The one whose turn it is; the next time it is another's. NULL: none is queued. */
+static hr__job *take_turn(hr__pool *pool) {
+    hr__job *job = pool->first;
+    if (job != NULL) {
+        dequeue(pool, job);
+        enqueue(pool, job);
+    }
+    return job;
+}
+
+/* For a thread that has none: of a few jobs the one with the fewest threads, which from
+ * now on counts it. NULL: none is queued. */
+static hr__job *find_poorest(hr__pool *pool) {
+    enum { LOOKS = 8 };
+    hr__job *poorest = NULL;
+    for (uint32_t i = 0; i < LOOKS && i < atomic_load(&pool->nqueued); i++) {
+        hr__job *job = take_turn(pool);
+        poorest = poorest == NULL || job->helpers < poorest->helpers ? job : poorest;
+    }
+    if (poorest != NULL) {
+        poorest->helpers++;
+    }
+    return poorest;
+}
+
+/* Where there are more jobs than threads, a thread stays with one for so many pieces. */
+#define TURN 64
+
+static bool needs_more(const hr__job *job, const hr__job *served, uint32_t npieces) {
+    return (job->wanted == 0 || job->helpers < job->wanted) &&
+           (job->helpers + 1 < served->helpers || (job->helpers == 0 && npieces >= TURN));
+}
+
+/* The job that a thread which has done so many pieces of this one shall go on with, and
+ * which from now on counts it; NULL: this. One other is looked at each time, so that it
+ * costs little however many there are. */
+static hr__job *find_poorer(hr__pool *pool, const hr__job *job, uint32_t npieces) {
+    if (atomic_load_explicit(&pool->nqueued, memory_order_relaxed) < 2) {
+        return NULL;
+    }
+    acquire(pool);
+    hr__job *other = take_turn(pool);
+    if (other == job) {
+        other = take_turn(pool);
+    }
+    if (other != NULL && !needs_more(other, job, npieces)) {
+        other = NULL;
+    }
+    if (other != NULL) {
+        other->helpers++;
+    }
+    hr__lock_release(&pool->lock);
+    return other;
+}
+
+/* Run pieces until there are none, or another job needs the thread more, which then
+ * counts as its helper and is returned. It is this job's helper already. Called inside
+ * the lock, which it leaves meanwhile. */
+static hr__job *run_pieces(hr__pool *pool, hr__job *job, void *worker, bool may_leave) {
     uint32_t wakes;
-    job->helpers++;
+    uint32_t npieces = 0;
+    hr__job *poorer = NULL;
     do {
         wakes = job->wakes;
         hr__lock_release(&pool->lock);
-        while (job->run(job, worker)) {
+        while (poorer == NULL && job->run(job, worker)) {
+            poorer = may_leave ? find_poorer(pool, job, ++npieces) : NULL;
+        }
+        if (poorer != NULL && job->leave != NULL) {
+            job->leave(job);
         }
         acquire(pool);
-    } while (job->wakes != wakes); /* news that our last run() may have missed */
-    dequeue(pool, job);
+    } while (poorer == NULL && job->wakes != wakes); /* news that run() may have missed */
+    if (poorer == NULL) {
+        dequeue(pool, job);
+    }
     job->helpers--;
     if (job->helpers == 0) {
         (void)pthread_cond_broadcast(&pool->idle);
     }
+    return poorer;
 }
 
 static void *thread_main(void *arg) {
@@ -154,8 +224,9 @@ static void *thread_main(void *arg) {
             worker = pool->hooks.worker_create(pool->hooks.user);
             acquire(pool);
         }
-        if (pool->first != NULL) {
-            run_pieces(pool, pool->first, worker);
+        hr__job *job = find_poorest(pool);
+        while (job != NULL) {
+            job = run_pieces(pool, job, worker, true);
         }
     }
     hr__lock_release(&pool->lock);
@@ -242,7 +313,8 @@ void hr__pool_help(hr__pool *pool, hr__job *job) {
         acquire(pool);
     }
     if (is_ours(pool, job)) {
-        run_pieces(pool, job, s != NULL ? s->worker : NULL);
+        job->helpers++;
+        (void)run_pieces(pool, job, s != NULL ? s->worker : NULL, false);
     }
     if (s != NULL) {
         s->next = pool->spares;

@@ -18,12 +18,15 @@ typedef struct hr__job {
      * when there is nothing (more) to begin: the pool then forgets the job. Called from
      * many threads at once. It may not retire its own job or destroy the pool. */
     bool (*run)(struct hr__job *job, void *worker);
+    /* A thread leaves the job, which has pieces yet, for another one. NULL: nothing to
+     * do. As run() in all else. */
+    void (*leave)(struct hr__job *job);
     uint32_t wanted; /* how many threads are worth waking; 0 = all */
     /* The pool's: */
     struct hr__job *next;
     uint64_t generation; /* process that it was submitted in */
     uint32_t wakes;      /* how often there was news of pieces */
-    uint32_t helpers;    /* threads inside run */
+    uint32_t helpers;    /* threads inside run, or on their way to it */
     bool queued;
 } hr__job;
 
@@ -40,8 +43,9 @@ hr__pool *hr__pool_create(const hr_allocator *a, uint32_t nthreads, hr__pool_hoo
 /* Joins the threads (in a forked child: there are none to join). No job may be queued. */
 void hr__pool_destroy(hr__pool *pool);
 
-/* Queue a job: threads run it until its run() returns false. False: there is no thread,
- * and none can be started; only helping (below) completes it. */
+/* Queue a job: threads run it until its run() returns false, or another job that is
+ * queued has less than its share of them. False: there is no thread, and none can be
+ * started; only helping (below) completes it. */
 bool hr__pool_submit(hr__pool *pool, hr__job *job);
 /* Wake threads for a queued-or-forgotten job that has new pieces; queues it again. */
 void hr__pool_notify(hr__pool *pool, hr__job *job);

@@ -134,6 +134,18 @@ static void do_piece(hr__run *run, hr__worker *w, const piece *p) {
     }
 }
 
+/* True: it was the last one. */
+static bool end_piece(hr__run *run) {
+    pthread_mutex_lock(&run->lock);
+    run->nactive--;
+    bool last = is_exhausted(run);
+    pthread_mutex_unlock(&run->lock);
+    if (last) {
+        complete(run);
+    }
+    return last;
+}
+
 static bool run_piece(hr__job *job, void *worker) {
     hr__run *run = (hr__run *)job;
     piece p;
@@ -148,14 +160,22 @@ static bool run_piece(hr__job *job, void *worker) {
         return false;
     }
     do_piece(run, worker, &p);
+    return !end_piece(run);
+}
+
+/* A thread goes to another run, which may wait for a slot: with nobody here any more no
+ * slab may stay open. */
+static void leave_run(hr__job *job) {
+    hr__run *run = (hr__run *)job;
     pthread_mutex_lock(&run->lock);
-    run->nactive--;
-    bool last = is_exhausted(run);
+    bool flushes = run->nactive == 0 && !is_exhausted(run) &&
+                   (run->slabs != NULL || run->gathered != NULL);
+    run->nactive += flushes;
     pthread_mutex_unlock(&run->lock);
-    if (last) {
-        complete(run);
+    if (flushes) {
+        hr__slab_flush_all(run);
+        (void)end_piece(run);
     }
-    return !last;
 }
 
 void hr__run_push(hr__run *run, hr__opened *opened) {
@@ -353,6 +373,7 @@ hr_status hr__run_start(hr__run *run, void *stream, hr_error *err) {
     run->generation = hr__fork_generation();
     run->done_fd = -1;
     run->job.run = run_piece;
+    run->job.leave = leave_run;
     run->job.wanted = threads_wanted(&run->plan);
     if (run->nstarts > 0) {
         choose_slabs(run);
