@@ -1,9 +1,13 @@
 """The readers of the end-to-end bench that know GPUs only. SPDX-License-Identifier: Apache-2.0"""
 
+import concurrent.futures
 import importlib.metadata
+import os
 import time
 
 import numpy as np
+
+NTHREADS = len(os.sched_getaffinity(0))
 
 
 def module_of(device):
@@ -25,10 +29,10 @@ def number_of(device):
 class ZarrGPU:
     """zarr-python with GPU buffers."""
 
-    package = "zarr"
+    package, nthreads = "zarr", NTHREADS
 
     def __init__(self, path, device):
-        number_of(device)
+        self.number = number_of(device)
         self.module, self.array = module_of(device), self.open(path)
         self.version = importlib.metadata.version(self.package)
 
@@ -42,20 +46,24 @@ class ZarrGPU:
         return self.array[:]
 
     def crops(self, boxes):
-        return self.module.stack([self.array[box] for box in boxes])
+        with concurrent.futures.ThreadPoolExecutor(
+                self.nthreads, initializer=self.module.cuda.Device(self.number).use) as pool:
+            return self.module.stack(list(pool.map(self.array.__getitem__, boxes)))
 
 
 class Kvikio(ZarrGPU):
     package = "kvikio-cu13"
 
     def open(self, path):
+        import kvikio.defaults
         import kvikio.zarr
 
+        kvikio.defaults.set("num_threads", self.nthreads)
         return super().open(kvikio.zarr.GDSStore(path, read_only=True))
 
 
 class Czarr(ZarrGPU):
-    package = "czarr"
+    package, nthreads = "czarr", 1
 
     def open(self, path):
         import czarr

@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 import numpy as np
-from gpu_peers import Czarr, Damacy, Kvikio, ZarrGPU, module_of
+from gpu_peers import NTHREADS, Czarr, Damacy, Kvikio, ZarrGPU, module_of
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "host"))
 import readers as host
@@ -55,8 +55,6 @@ class HeadraceF32(Headrace):
 class OnHost:
     """A reader of bench/host, then a copy to the device."""
 
-    threads = len(os.sched_getaffinity(0))
-
     def __init__(self, reader, path, device):
         self.reader, self.module = reader(path), module_of(device)
         self.version = self.reader.version
@@ -71,7 +69,7 @@ class OnHost:
         def read(i):
             out[i] = self.reader.box(boxes[i])
 
-        with concurrent.futures.ThreadPoolExecutor(self.threads) as pool:
+        with concurrent.futures.ThreadPoolExecutor(NTHREADS) as pool:
             list(pool.map(read, range(len(boxes))))
         return self.module.asarray(out)
 
@@ -90,6 +88,8 @@ class HeadraceNvcomp:
     def __init__(self, path, device):
         if device == "cpu" or "NVCOMP" not in os.environ:
             raise ImportError("for GPUs, with NVCOMP=…/libnvcomp.so.6 in the environment")
+        if "lz4" not in pathlib.Path(path, "zarr.json").read_text(encoding="utf-8"):
+            raise ImportError("nvCOMP decodes LZ4 only, of the codecs of this bench")
         self.command = os.environ.get("HEADRACE_BIN", "headrace")
         self.options = [path, "--device", device, f"--nvcomp={os.environ['NVCOMP']}"]
         self.version, self.module = "nvCOMP", module_of(device)

@@ -9,11 +9,11 @@ usage: PYTHONPATH=build/python run.py --make-data ../shared/bench/make_data.py [
 Writes the fields as Zarr v3 once (data.py says how), then measures every reader in a process of
 its own on all the arrays, the files in the page cache; each first compares what it reads with the
 field. Prints GB/s (10^9) of the array's elements, medians, and the stages of headrace's reads.
-Crops are of 64 KiB, at random places, in one batch or by one thread per core; peers read a tenth
-as many. A reader that is not installed is left out, and where headrace fails the exit status is
-1; headrace-f32 and damacy give float32, whatever the array has. For headrace with nvCOMP:
-NVCOMP=…/libnvcomp.so.6 and HEADRACE_BIN=…/headrace.
-damacy is built from its repository (docs/benchmarks.md says how).
+Crops are of 64 KiB, at random places, in one batch; where a reader has no batches, by one thread
+per core, a hundredth as many. A reader that is not installed is left out, and where headrace
+fails the exit status is 1; headrace-f32 and damacy give float32, whatever the array has. For
+headrace with nvCOMP: NVCOMP=…/libnvcomp.so.6 and HEADRACE_BIN=…/headrace. Where cuFile has no
+files: KVIKIO_COMPAT_MODE=ON CZARR_CUFILE=0. docs/benchmarks.md says how damacy is built.
 """
 
 import argparse
@@ -28,7 +28,8 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 READERS = ("headrace", "headrace-nvcomp", "damacy", "czarr", "zarrs", "tensorstore", "zarr-python",
            "zarr-gpu", "kvikio")
-PEER_SHARE = 10
+BATCHING = ("headrace", "headrace-f32", "damacy", "tensorstore")
+SHARE_ALONE = 100
 
 
 def start(script, *arguments):
@@ -47,7 +48,7 @@ def call(script, *arguments):
 
 def measure(reader, names, o):
     """The reader's answer for each array; says so as they come."""
-    ncrops = o.crops if reader.startswith("headrace") else o.crops // PEER_SHARE
+    ncrops = o.crops if reader in BATCHING else o.crops // SHARE_ALONE
     arrays = [path for name in names
               for path in (o.dir / f"{name}.zarr", field_of(name, o))]
     answers = {}

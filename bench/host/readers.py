@@ -91,8 +91,10 @@ class Zarr:
     def _indexers(self, pieces):
         from zarr.core.indexing import BasicIndexer
 
-        return [BasicIndexer(slice(a, b), shape=self.array.metadata.shape,
-                             chunk_grid=self.array.metadata.chunk_grid) for a, b in pieces]
+        metadata = self.array.metadata
+        grid = getattr(self.array, "_chunk_grid", metadata.chunk_grid)  # another from 3.2 on
+        return [BasicIndexer(slice(a, b), shape=metadata.shape, chunk_grid=grid)
+                for a, b in pieces]
 
     def _read(self, indexer):
         from zarr.core.buffer import default_buffer_prototype
@@ -126,6 +128,17 @@ class Zarr:
                         at += n
 
         return sync(self._read(Joined(self._indexers(pieces))))
+
+
+class ZarrFused(Zarr):
+    """zarr-python, from 3.4 on, with its pipeline without asyncio."""
+
+    pipeline = "zarr.core.codec_pipeline.FusedCodecPipeline"
+
+    def __init__(self, path):
+        from zarr.core.codec_pipeline import FusedCodecPipeline  # noqa: F401
+
+        super().__init__(path)
 
 
 class Zarrs(Zarr):

@@ -4,7 +4,7 @@ SPDX-License-Identifier: Apache-2.0
 
 usage: PYTHONPATH=build/python run.py FOLDER [--small]
 
-Writes its arrays into FOLDER (1.1 GB; a memory file system gives the steadiest figures),
+Writes its arrays into FOLDER (1.2 GB; a memory file system gives the steadiest figures),
 reads them several times, checks that the results are equal, prints the best times, and how
 much time of processors they took, which tells more on a machine that does other things besides.
 Arrays on the GPU are measured where there is one, and CuPy.
@@ -22,10 +22,17 @@ import zarr
 import headrace as hr
 import headrace.zarr
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "host"))
+import readers
+
 PIPELINES = {"zarr-python": "zarr.core.codec_pipeline.BatchedCodecPipeline",
              "zarr-python, fused": "zarr.core.codec_pipeline.FusedCodecPipeline",
              "zarr-python + zarrs": "zarrs.ZarrsCodecPipeline",
              "zarr-python + headrace": "headrace.zarr.Pipeline"}
+
+SLICERS = {"headrace": readers.Package, "zarr-python": readers.Zarr,
+           "zarr-python, fused": readers.ZarrFused, "zarr-python + zarrs": readers.Zarrs,
+           "zarr-python + headrace": readers.Pipeline, "tensorstore": readers.Tensorstore}
 
 
 def best(function, repeats=5):
@@ -121,6 +128,29 @@ def together(t, items):
     return [read.result() for read in reads]
 
 
+def slices(folder):
+    """64 slices of 1,000 doubles in the even ones of 16 chunks, in zarr-python's default codecs."""
+    path, chunk = folder / "slices.zarr", 390_625
+    if not path.exists():
+        zarr.create_array(path, data=np.random.default_rng(0).standard_normal(16 * chunk),
+                          chunks=(chunk,))
+    pieces = [(a + o, a + o + 1000) for a in range(0, 15 * chunk, 2 * chunk)
+              for o in range(0, 8 * 48_000, 48_000)]
+    print(f"{len(pieces)} slices of 1,000 doubles in 8 chunks of {chunk}")
+    whole = hr.open(path)[...].to("numpy")
+    expected = np.concatenate([whole[a:b] for a, b in pieces])
+    for name, kind in SLICERS.items():
+        try:
+            ways = kind(path).many
+        except ImportError as error:
+            print(f"left out: {name}: {error}")
+            continue
+        for way, read in ways.items():
+            took, result = best(lambda: read(pieces))  # noqa: B023
+            show(f"{name}, {way}", took)
+            assert (result == expected).all()
+
+
 def large_chunks(folder, planes):
     """All of an array in chunks of 1 MiB, Blosc with LZ4 and shuffle."""
     path = folder / "floats.zarr"
@@ -176,6 +206,7 @@ def main(folder, *options):
     many_chunks(folder, 2000 if "--small" in options else 10000)
     large_chunks(folder, 16 if "--small" in options else 256)
     single_rows(folder)
+    slices(folder)
 
 
 if __name__ == "__main__":
