@@ -37,7 +37,8 @@ static void read_corner(hr_node *node) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
     static hr_context *context; /* kept: its threads are slow to start */
-    static const char *const paths[] = {"x.tif", "x.tif#level=1", "x.tif#stack"};
+    static const char *const paths[] = {"x.tif", "x.tif#level=1", "x.tif#stack",
+                                        "x.tif#stack,level=1"};
     enum { NPATHS = sizeof paths / sizeof paths[0] };
     if (context == NULL) {
         hr_context_options o = HR_CONTEXT_OPTIONS_INIT;

@@ -30,7 +30,8 @@ typedef struct hr_open_options {
 /* Open the array or group at a URL: a path or file:// URL (%XX decoded) of a Zarr
  * directory or a TIFF file. Behind a file, "#ifd=1" names another directory of its main
  * chain, "#level=2" an overview of its first image (0 is the image; masks do not count,
- * SubIFDs do), "#stack" all pages of the main chain as one array. Metadata is read and
+ * SubIFDs do), "#stack" all pages of the main chain as one array, "#ifd=1,level=2" and
+ * "#stack,level=2" overviews of these. Metadata is read and
  * checked now, on the host; no chunk is touched. `options` may be NULL. Caller owns *out.
  * Errors: HR_ERR_NOT_FOUND, HR_ERR_IO, HR_ERR_METADATA, HR_ERR_UNSUPPORTED (names the
  * extension), HR_ERR_OVERFLOW for a document above metadata_max_nbytes. Any thread. */

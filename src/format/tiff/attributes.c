@@ -119,15 +119,15 @@ static hr_status add_uint(hr__tiff_file *file, const hr__tiff_ifd *ifd, hr__tiff
     return HR_OK;
 }
 
-/* Sizes of an image with overviews, itself the first, as "#level=" counts them. */
-static hr_status add_levels(const hr__tiff_image *image, const hr__tiff_layout *layout,
-                            json_object *attributes, hr_error *err) {
+/* Sizes of an image with overviews, itself the first, as "level=" counts them. */
+static hr_status add_levels(const hr__tiff_image *image, bool is_overview,
+                            const hr__tiff_layout *layout, json_object *attributes,
+                            hr_error *err) {
     uint64_t sizes[1 + HR__TIFF_MAX_LEVELS][2] = {
         {(uint64_t)layout->height, (uint64_t)layout->width}};
     size_t n = 0;
-    hr__tiff_file *file = image->file;
-    if (image->ifd.at == file->first_ifd) {
-        HR__TRY(hr__tiff_levels(file, sizes + 1, &n, err));
+    if (!is_overview) {
+        HR__TRY(hr__tiff_levels(image, sizes + 1, &n, err));
     }
     json_object *list = n > 0 ? json_object_new_array() : NULL;
     for (size_t i = 0; n > 0 && i <= n; i++) {
@@ -218,7 +218,7 @@ static hr_status fill(const hr__tiff_image *image, const hr__tiff_image *base,
         HR__TRY(leave_out(shown[i].add(of->file, &of->ifd, shown[i].tag, shown[i].name,
                                        attributes, err)));
     }
-    HR__TRY(leave_out(add_levels(image, layout, attributes, err)));
+    HR__TRY(leave_out(add_levels(image, is_overview, layout, attributes, err)));
     HR__TRY(leave_out(add_mask(image, base, layout, attributes, err)));
     HR__TRY(leave_out(hr__tiff_structure(base->file, attributes, err)));
     HR__TRY(leave_out(

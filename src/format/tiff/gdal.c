@@ -7,15 +7,9 @@
 
 #include "format/tiff/internal.h"
 
-/* A part of the tag's text. */
-typedef struct span {
-    const char *at;
-    size_t n;
-} span;
-
-static span take_until(const char **p, const char *end) {
+static hr__tiff_span take_until(const char **p, const char *end) {
     const char *stop = strstr(*p, end);
-    span s = {.at = *p, .n = stop == NULL ? strlen(*p) : (size_t)(stop - *p)};
+    hr__tiff_span s = {.at = *p, .n = stop == NULL ? strlen(*p) : (size_t)(stop - *p)};
     *p = stop == NULL ? *p + s.n : stop + strlen(end);
     return s;
 }
@@ -47,7 +41,7 @@ static size_t unescape(char *text, size_t n) {
 }
 
 /* GDAL escapes what it writes, as text and again as XML. */
-static json_object *text_of(span s, hr__arena *arena) {
+static json_object *text_of(hr__tiff_span s, hr__arena *arena) {
     char *text = hr__arena_copy(arena, s.at, s.n + 1); /* a NUL is behind the XML */
     if (text == NULL) {
         return NULL;
@@ -55,38 +49,22 @@ static json_object *text_of(span s, hr__arena *arena) {
     return hr__tiff_json_text(text, unescape(text, unescape(text, s.n)));
 }
 
-/* Value of an attribute among those of an item. */
-static bool find_attribute(span item, const char *name, span *value) {
-    size_t n = strlen(name);
-    for (size_t i = 0; i + n + 2 < item.n; i++) {
-        char quote = item.at[i + n + 1];
-        bool is_begin = i == 0 || strchr(" \t\r\n", item.at[i - 1]) != NULL;
-        if (is_begin && memcmp(item.at + i, name, n) == 0 && item.at[i + n] == '=' &&
-            (quote == '"' || quote == '\'')) {
-            const char *begin = item.at + i + n + 2;
-            const char *end = memchr(begin, quote, item.n - (i + n + 2));
-            *value = (span){.at = begin, .n = end == NULL ? 0 : (size_t)(end - begin)};
-            return end != NULL;
-        }
-    }
-    return false;
-}
-
-static void add_attribute(json_object *object, span item, const char *name,
+static void add_attribute(json_object *object, hr__tiff_span item, const char *name,
                           hr__arena *arena) {
-    span value;
-    if (find_attribute(item, name, &value)) {
+    hr__tiff_span value;
+    if (hr__tiff_xml_attribute(item, name, &value)) {
         json_object_object_add(object, name, text_of(value, arena));
     }
 }
 
 static json_object *read_items(const char *xml, hr__arena *arena) {
     json_object *list = json_object_new_array();
-    while ((xml = strstr(xml, "<Item")) != NULL) {
-        xml += 5;
-        span head = take_until(&xml, ">");
+    hr__tiff_span head;
+    while (hr__tiff_xml_next(&xml, "Item", &head)) {
+        xml += *xml == '>';
         bool is_empty = head.n > 0 && head.at[head.n - 1] == '/';
-        span text = is_empty ? (span){.at = xml} : take_until(&xml, "</Item>");
+        hr__tiff_span text =
+            is_empty ? (hr__tiff_span){.at = xml} : take_until(&xml, "</Item>");
         json_object *item = json_object_new_object();
         add_attribute(item, head, "name", arena);
         add_attribute(item, head, "sample", arena);
@@ -174,7 +152,7 @@ enum {
 /* "NAME=value" lines as members. */
 static void add_lines(const char *text, json_object *object) {
     while (*text != '\0') {
-        span line = take_until(&text, "\n");
+        hr__tiff_span line = take_until(&text, "\n");
         const char *value = memchr(line.at, '=', line.n);
         char name[64];
         size_t n = value == NULL ? 0 : (size_t)(value - line.at);

@@ -32,7 +32,8 @@ static hr__tiff_entry parse_entry(const hr__tiff_file *file, const uint8_t *p,
 }
 
 /* Number of entries, and what follows the last one. Directories that overlap could take
- * time without end: all together are no larger than the file, twice. */
+ * time without end: all together are no larger than the file, four times, since levels
+ * and masks of many small pages are looked for in the same ones. */
 static hr_status read_frame(hr__tiff_file *file, uint64_t at, uint64_t *n, uint64_t *next,
                             hr_error *err) {
     sizes s = sizes_of(file);
@@ -47,7 +48,7 @@ static hr_status read_frame(hr__tiff_file *file, uint64_t at, uint64_t *n, uint6
                         at, *n, rest);
     }
     file->ifds_nbytes += s.count + *n * s.entry;
-    if (file->ifds_nbytes / 2 > file->source->nbytes) {
+    if (file->ifds_nbytes / 4 > file->source->nbytes) {
         return hr__fail(err, HR_ERR_METADATA, "IFDs overlap, at offset %" PRIu64, at);
     }
     *next = 0;
@@ -109,9 +110,10 @@ hr_status hr__tiff_ifd_each(hr__tiff_file *file, const hr__tiff_ifd *ifd, uint64
     walk w = {.at = ifd->at, .mark = ifd->at, .limit = 1};
     hr__tiff_ifd other;
     HR__TRY(walk_next(&w, ifd->next, err));
-    while (w.at != 0 && w.nsteps <= most) {
+    bool is_over = false;
+    while (w.at != 0 && w.nsteps <= most && !is_over) {
         HR__TRY(hr__tiff_ifd_read(file, w.at, &other, err));
-        HR__TRY(visit(user, &other, err));
+        HR__TRY(visit(user, &other, &is_over, err));
         HR__TRY(walk_next(&w, other.next, err));
     }
     return HR_OK;

@@ -48,7 +48,9 @@ hr_status hr__tiff_ifd_read(hr__tiff_file *file, uint64_t at, hr__tiff_ifd *ifd,
 /* Is it an overview? Is it a mask? */
 hr_status hr__tiff_ifd_kind(hr__tiff_file *file, const hr__tiff_ifd *ifd,
                             bool *is_overview, bool *is_mask, hr_error *err);
-typedef hr_status hr__tiff_visit(void *user, const hr__tiff_ifd *ifd, hr_error *err);
+/* *is_over, false before, is set where no more are wanted. */
+typedef hr_status hr__tiff_visit(void *user, const hr__tiff_ifd *ifd, bool *is_over,
+                                 hr_error *err);
 /* Visit the IFDs of the main chain behind `ifd`, `most` of them. */
 hr_status hr__tiff_ifd_each(hr__tiff_file *file, const hr__tiff_ifd *ifd, uint64_t most,
                             hr__tiff_visit *visit, void *user, hr_error *err);
@@ -61,23 +63,60 @@ hr_status hr__tiff_ifd_find(hr__tiff_file *file, uint64_t number, hr__tiff_ifd *
 typedef struct hr__tiff_image {
     hr__tiff_file *file;
     hr__tiff_ifd ifd;
+    bool is_page; /* of a stack: no overviews of it are elsewhere */
 } hr__tiff_image;
 
-/* What a fragment names; *base is the image that it is an overview of, else itself. */
-hr_status hr__tiff_image_find(hr__tiff_file *file, const char *fragment,
-                              hr__tiff_image *image, hr__tiff_image *base, hr_error *err);
-
 #define HR__TIFF_MAX_LEVELS 64
-/* (height, width) of the overviews of the first image, from the beginning of the main
- * chain and from SubIFDs, or of the file beside. `shapes` has room for
+
+typedef struct hr__tiff_level {
+    hr__tiff_image image;
+    uint64_t width, height, npixels;
+} hr__tiff_level;
+
+/* Overviews that have been found, at most so many. */
+typedef struct hr__tiff_level_list {
+    hr__tiff_level items[HR__TIFF_MAX_LEVELS];
+    size_t n;
+} hr__tiff_level_list;
+
+/* Add an IFD, if it is an overview; add those among the SubIFDs of one. */
+hr_status hr__tiff_level_list_add(hr__tiff_level_list *all, hr__tiff_file *file,
+                                  const hr__tiff_ifd *ifd, hr_error *err);
+hr_status hr__tiff_level_list_add_subs(hr__tiff_level_list *all, hr__tiff_file *file,
+                                       const hr__tiff_ifd *ifd, hr_error *err);
+/* One of those that have been added, counted from 1, the largest. HR_ERR_NOT_FOUND. */
+hr_status hr__tiff_level_list_find(hr__tiff_level_list *all, uint64_t number,
+                                   hr__tiff_image *image, hr_error *err);
+/* (height, width) of the overviews of an image of the main chain: SubIFDs, and those in
+ * the beginning of the chain, of other images than the first those that follow it. The
+ * first without any has those of the file beside. `shapes` has room for
  * HR__TIFF_MAX_LEVELS. */
-hr_status hr__tiff_levels(hr__tiff_file *file, uint64_t (*shapes)[2], size_t *n,
+hr_status hr__tiff_levels(const hr__tiff_image *image, uint64_t (*shapes)[2], size_t *n,
                           hr_error *err);
+/* One of them, wherever in the chain. */
+hr_status hr__tiff_level_find(const hr__tiff_image *base, uint64_t number,
+                              hr__tiff_image *image, hr_error *err);
 
 /* Number of the mask of the first image, or of an overview, that has this size, in the
  * beginning of the main chain; 0: it has none. */
 hr_status hr__tiff_mask(hr__tiff_file *file, int64_t width, int64_t height,
                         uint64_t *number, hr_error *err);
+
+/* fragment.c: what a fragment names */
+
+typedef struct hr__tiff_choice {
+    uint64_t ifd; /* of the main chain */
+    bool is_stack;
+    uint64_t level; /* of the image, or of each of the stack */
+} hr__tiff_choice;
+
+/* NULL: the first image. */
+hr_status hr__tiff_choice_parse(const char *fragment, hr__tiff_choice *choice,
+                                hr_error *err);
+/* *base is the image that it is an overview of, else itself. */
+hr_status hr__tiff_choice_find(const hr__tiff_choice *choice, hr__tiff_file *file,
+                               hr__tiff_image *image, hr__tiff_image *base,
+                               hr_error *err);
 
 /* tags.c: values of entries */
 
@@ -185,11 +224,18 @@ typedef struct hr__tiff_stack {
     bool is_contiguous;       /* one for all: planes follow upon each other */
 } hr__tiff_stack;
 
-/* The pages of the main chain, the first of which is ifd: all but overviews and masks.
- * HR_ERR_UNSUPPORTED where they are not alike. */
-hr_status hr__tiff_stack_read(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                              const hr__tiff_layout *layout, hr__tiff_stack *stack,
-                              hr_error *err);
+/* The pages of the main chain, `base` and what follows it: all but overviews and masks;
+ * or a level of each, `image` that of the first. HR_ERR_UNSUPPORTED where they are not
+ * alike.
+ */
+hr_status hr__tiff_stack_read(const hr__tiff_image *base, const hr__tiff_image *image,
+                              const hr__tiff_layout *layout, uint64_t level,
+                              hr__tiff_stack *stack, hr_error *err);
+
+/* ome.c: axes of so many pages, those of the only image of OME-XML, where they are in
+ * order; else false, with nothing set */
+bool hr__tiff_ome_axes(const char *xml, int64_t npages, int64_t nsamples,
+                       hr__tiff_stack *stack);
 
 /* compression.c */
 
@@ -247,6 +293,20 @@ void hr__tiff_json_list(json_object *object, const char *name, const double *val
 hr_status hr__tiff_geo(hr__tiff_file *file, const hr__tiff_ifd *ifd,
                        const double pixel[2], bool is_overview, json_object *attributes,
                        hr_error *err);
+
+/* xml.c: a part of a text, not changed */
+
+typedef struct hr__tiff_span {
+    const char *at;
+    size_t n;
+} hr__tiff_span;
+
+/* The next element of that name: what stands in it behind the name. *text is behind that
+ * then. */
+bool hr__tiff_xml_next(const char **text, const char *name, hr__tiff_span *element);
+/* The value of one of its attributes. */
+bool hr__tiff_xml_attribute(hr__tiff_span element, const char *name,
+                            hr__tiff_span *value);
 
 /* gdal.c: the XML that GDAL keeps in a tag, as "GDAL_METADATA"; "scale_factor" and
  * "add_offset" where all samples share them, else "scales" and "offsets" */

@@ -178,12 +178,13 @@ static hr_status open_files(const hr__byte_source *source, const hr__byte_source
 }
 
 static hr_status read_image(const hr__tiff_image *image, const hr__tiff_image *base,
-                            const char *fragment, hr__tiff_node *node, hr_error *err) {
+                            const hr__tiff_choice *choice, hr__tiff_node *node,
+                            hr_error *err) {
     hr__tiff_layout layout;
     hr__tiff_stack stack = {0};
     HR__TRY(hr__tiff_layout_read(image->file, &image->ifd, &layout, err));
-    if (fragment != NULL && strcmp(fragment, "stack") == 0) {
-        HR__TRY(hr__tiff_stack_read(image->file, &image->ifd, &layout, &stack, err));
+    if (choice->is_stack) {
+        HR__TRY(hr__tiff_stack_read(base, image, &layout, choice->level, &stack, err));
     }
     HR__TRY(hr__tiff_chains(image->file, &image->ifd, &layout, &stack, node, err));
     HR__TRY(name_axes(image->file->arena, &layout, &stack, node, err));
@@ -206,9 +207,11 @@ hr_status hr__tiff_open(const hr__byte_source *source, const hr__byte_source *be
                         hr__arena *arena, hr__tiff_node *node, hr_error *err) {
     hr__tiff_file files[2] = {{0}};
     hr__tiff_image image, base;
+    hr__tiff_choice choice;
+    HR__TRY(hr__tiff_choice_parse(fragment, &choice, err));
     HR__TRY(open_files(source, beside, key, max_nbytes, arena, files, err));
-    HR__TRY(hr__tiff_image_find(&files[0], fragment, &image, &base, err));
-    hr_status status = read_image(&image, &base, fragment, node, err);
+    HR__TRY(hr__tiff_choice_find(&choice, &files[0], &image, &base, err));
+    hr_status status = read_image(&image, &base, &choice, node, err);
     if (status != HR_OK) {
         hr__error_add_place(err, NULL, image.file->key, 0);
     }

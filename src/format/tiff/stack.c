@@ -11,8 +11,10 @@
 
 typedef struct pages {
     hr__tiff_file *file;
-    const hr__tiff_ifd *first;
-    const hr__tiff_layout *layout; /* of the first */
+    const hr__tiff_image *image;   /* of the first page */
+    const hr__tiff_layout *layout; /* of that */
+    uint64_t level;                /* of each page; 0: the page itself */
+    hr__tiff_level_list levels;    /* of the page that is looked at */
     hr__vec tables;                /* hr__tables */
 } pages;
 
@@ -48,19 +50,15 @@ static hr_status add_page(pages *p, const hr__tables *tables, hr_error *err) {
     return HR_OK;
 }
 
-static hr_status visit(void *user, const hr__tiff_ifd *ifd, hr_error *err) {
-    pages *p = user;
+/* One image of each page, which must be as the first is. */
+static hr_status add_image(pages *p, hr__tiff_file *file, const hr__tiff_ifd *ifd,
+                           hr_error *err) {
     hr__tiff_layout l;
-    bool is_overview, is_mask;
-    HR__TRY(hr__tiff_ifd_kind(p->file, ifd, &is_overview, &is_mask, err));
-    if (is_overview || is_mask) {
-        return HR_OK;
-    }
-    HR__TRY(hr__tiff_layout_read(p->file, ifd, &l, err));
-    bool is_same = is_alike(&l, p->layout);
+    HR__TRY(hr__tiff_layout_read(file, ifd, &l, err));
+    bool is_same = file == p->file && is_alike(&l, p->layout);
     if (is_same && l.compression == HR__TIFF_JPEG) {
-        HR__TRY(
-            has_same_bytes(p->file, p->first, ifd, HR__TIFF_JPEG_TABLES, &is_same, err));
+        HR__TRY(has_same_bytes(file, &p->image->ifd, ifd, HR__TIFF_JPEG_TABLES, &is_same,
+                               err));
     }
     if (!is_same) {
         return hr__fail(err, HR_ERR_UNSUPPORTED,
@@ -72,7 +70,46 @@ static hr_status visit(void *user, const hr__tiff_ifd *ifd, hr_error *err) {
     return add_page(p, &l.tables, err);
 }
 
+/* The level that is wanted of the page before, whose overviews are all there now. */
+static hr_status finish_page(pages *p, hr_error *err) {
+    hr__tiff_image image;
+    HR__TRY(hr__tiff_level_list_find(&p->levels, p->level, &image, err));
+    p->levels.n = 0;
+    return add_image(p, image.file, &image.ifd, err);
+}
+
+static hr_status visit(void *user, const hr__tiff_ifd *ifd, bool *is_over,
+                       hr_error *err) {
+    pages *p = user;
+    bool is_overview, is_mask;
+    (void)is_over;
+    HR__TRY(hr__tiff_ifd_kind(p->file, ifd, &is_overview, &is_mask, err));
+    if (is_overview || is_mask) {
+        return hr__tiff_level_list_add(&p->levels, p->file, ifd, err);
+    }
+    if (p->level == 0) {
+        return add_image(p, p->file, ifd, err);
+    }
+    HR__TRY(finish_page(p, err));
+    return hr__tiff_level_list_add_subs(&p->levels, p->file, ifd, err);
+}
+
+/* All pages behind the base. */
+static hr_status add_pages(pages *p, const hr__tiff_ifd *base, hr_error *err) {
+    if (p->level == 0) {
+        HR__TRY(add_page(p, &p->layout->tables, err));
+        return hr__tiff_ifd_each(p->file, base, UINT64_MAX, visit, p, err);
+    }
+    HR__TRY(hr__tiff_level_list_add_subs(&p->levels, p->file, base, err));
+    HR__TRY(hr__tiff_ifd_each(p->file, base, UINT64_MAX, visit, p, err));
+    return finish_page(p, err);
+}
+
 /* --- ImageJ --- */
+
+static bool is_of_imagej(const char *description) {
+    return strncmp(description, "ImageJ=", 7) == 0;
+}
 
 /* The number behind `name` at the beginning of a line; 1 without one. */
 static int64_t number_in(const char *text, const char *name) {
@@ -102,13 +139,15 @@ static bool is_contiguous(const hr__tiff_file *file, const hr__tiff_layout *l,
            !l->is_planar && l->bits % 8 == 0 && nbytes <= file->source->nbytes;
 }
 
-/* Axes of so many pages: those of a hyperstack, else one. */
-static void name_axes(const char *description, int64_t npages, hr__tiff_stack *s) {
+/* Axes of so many pages: those of a hyperstack, of OME's, else one. */
+static void name_axes(const char *description, int64_t npages, int64_t nsamples,
+                      hr__tiff_stack *s) {
     static const char *const names[] = {"frame", "slice", "channel"};
     static const char *const keys[] = {"frames", "slices", "channels"};
     int64_t counts[3], product = 1;
+    bool is_imagej = description != NULL && is_of_imagej(description);
     for (int i = 0; i < 3; i++) {
-        counts[i] = description == NULL ? 1 : number_in(description, keys[i]);
+        counts[i] = is_imagej ? number_in(description, keys[i]) : 1;
         product = product > 0 && counts[i] <= npages / product ? product * counts[i] : 0;
     }
     for (int i = 0; i < 3 && product == npages; i++) {
@@ -117,39 +156,40 @@ static void name_axes(const char *description, int64_t npages, hr__tiff_stack *s
             s->names[s->naxes++] = names[i];
         }
     }
-    if (s->naxes == 0) {
+    bool is_named = s->naxes > 0 || (description != NULL && !is_imagej &&
+                                     hr__tiff_ome_axes(description, npages, nsamples, s));
+    if (!is_named) {
         s->shape[0] = npages;
         s->names[0] = "page";
         s->naxes = 1;
     }
 }
 
-static hr_status read_pages(pages *p, hr__tiff_stack *s, hr_error *err) {
+static hr_status read_pages(pages *p, const hr__tiff_ifd *base, hr__tiff_stack *s,
+                            hr_error *err) {
     char *text;
     uint64_t nbytes;
-    HR__TRY(add_page(p, &p->layout->tables, err));
-    HR__TRY(hr__tiff_ifd_each(p->file, p->first, UINT64_MAX, visit, p, err));
-    HR__TRY(hr__tiff_bytes(p->file, p->first, HR__TIFF_DESCRIPTION, &text, &nbytes, err));
-    const char *imagej = text != NULL && strncmp(text, "ImageJ=", 7) == 0 ? text : NULL;
+    HR__TRY(add_pages(p, base, err));
+    HR__TRY(hr__tiff_bytes(p->file, base, HR__TIFF_DESCRIPTION, &text, &nbytes, err));
     int64_t npages = (int64_t)p->tables.n;
-    int64_t nimages = imagej == NULL ? 1 : number_in(imagej, "images");
+    int64_t nimages = text != NULL && is_of_imagej(text) ? number_in(text, "images") : 1;
     if (npages == 1 && nimages > 1 && is_contiguous(p->file, p->layout, nimages)) {
         s->is_contiguous = true;
         npages = nimages;
     }
-    name_axes(imagej, npages, s);
+    name_axes(text, npages, p->layout->nsamples, s);
     s->tables =
         hr__arena_copy(p->file->arena, p->tables.items, p->tables.n * sizeof *s->tables);
     return s->tables == NULL ? hr__fail_memory(err, p->tables.n * sizeof *s->tables)
                              : HR_OK;
 }
 
-hr_status hr__tiff_stack_read(hr__tiff_file *file, const hr__tiff_ifd *ifd,
-                              const hr__tiff_layout *layout, hr__tiff_stack *stack,
-                              hr_error *err) {
-    pages p = {.file = file, .first = ifd, .layout = layout};
+hr_status hr__tiff_stack_read(const hr__tiff_image *base, const hr__tiff_image *image,
+                              const hr__tiff_layout *layout, uint64_t level,
+                              hr__tiff_stack *stack, hr_error *err) {
+    pages p = {.file = base->file, .image = image, .layout = layout, .level = level};
     hr__tiff_stack s = {0};
-    hr_status status = read_pages(&p, &s, err);
+    hr_status status = read_pages(&p, &base->ifd, &s, err);
     hr__vec_free(&hr__malloc_allocator, &p.tables);
     HR__TRY(status);
     *stack = s;

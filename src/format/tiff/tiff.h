@@ -34,7 +34,8 @@ typedef struct hr__tiff_node {
 bool hr__tiff_detect(const hr__byte_source *source);
 
 /* Open one array of the file: that of the first IFD, or what `fragment` says ("ifd=1": of
- * the main chain; "level=2": the second overview; "stack": the pages of the main chain,
+ * the main chain; "level=2": the second overview, also "ifd=1,level=2" and
+ * "stack,level=2"; "stack": the pages of the main chain,
  * or those that ImageJ lets follow upon the first; NULL). `beside`: a file whose key has
  * ".ovr" behind it, where overviews are that the image itself has none of; NULL without
  * one. Everything lives in the arena; the node must not move afterwards. A tag may take

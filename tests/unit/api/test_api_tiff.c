@@ -407,9 +407,15 @@ static void other_directories_are_opened_by_fragment(void **state) {
     const struct {
         const char *path;
         int64_t width;
-    } opens[] = {{"x#1.tif", 20},       {"x#1.tif#ifd=0", 20},   {"x#1.tif#ifd=1", 5},
-                 {"x#1.tif#ifd=5", 7},  {"x#1.tif#level=0", 20}, {"x#1.tif#level=1", 10},
-                 {"x#1.tif#level=2", 5}};
+    } opens[] = {{"x#1.tif", 20},
+                 {"x#1.tif#ifd=0", 20},
+                 {"x#1.tif#ifd=1", 5},
+                 {"x#1.tif#ifd=5", 7},
+                 {"x#1.tif#level=0", 20},
+                 {"x#1.tif#level=1", 10},
+                 {"x#1.tif#level=2", 5},
+                 {"x#1.tif#ifd=5,level=0", 7},
+                 {"x#1.tif#ifd=0,level=1", 10}};
     for (size_t i = 0; i < sizeof opens / sizeof opens[0]; i++) {
         hr_node *node = open_array(opens[i].path, &info);
         assert_int_equal(info.shape[1], opens[i].width);
@@ -421,6 +427,9 @@ static void other_directories_are_opened_by_fragment(void **state) {
                      HR_ERR_NOT_FOUND);
     assert_int_equal(hr_open_store(world.store, "x#1.tif#level=3", NULL, &node, NULL),
                      HR_ERR_NOT_FOUND);
+    assert_int_equal(
+        hr_open_store(world.store, "x#1.tif#ifd=5,level=1", NULL, &node, NULL),
+        HR_ERR_NOT_FOUND);
     assert_int_equal(hr_open_store(world.store, "x#1.tif#page=3", NULL, &node, NULL),
                      HR_ERR_ARGUMENT);
     assert_int_equal(hr_open_store(world.store, "y.tif", NULL, &node, NULL),

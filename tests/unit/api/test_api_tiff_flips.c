@@ -48,6 +48,28 @@ static void add_stacks(test_files *files) {
     tiff_free(&f);
 }
 
+/* Two pages with an overview each, in an order that XML tells. */
+static void add_pyramids(test_files *files) {
+    static const uint8_t image[64] = {1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144};
+    static const char text[] = "<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"2\" "
+                               "SizeC=\"1\"><TiffData FirstZ=\"1\" IFD=\"1\"/></Pixels>";
+    const tiff_extra description = {
+        .id = 270, .type = 2, .count = sizeof text, .values = text};
+    tiff_file f;
+    tiff_start(&f, false, false);
+    for (unsigned i = 0; i < 4; i++) {
+        const tiff_spec page = {.width = i % 2 == 0 ? 4 : 2,
+                                .height = 2,
+                                .bits = 8,
+                                .subfile_type = i % 2,
+                                .extra = &description,
+                                .nextra = i == 0};
+        tiff_add(&f, &page, image);
+    }
+    files_add(files, "pyramids.tif", f.bytes, f.nbytes);
+    tiff_free(&f);
+}
+
 /* What there is to go wrong, in as few bytes as can be. */
 static void make_files(test_files *files) {
     const tiff_spec tiled = {.width = 7,
@@ -84,6 +106,7 @@ static void make_files(test_files *files) {
     add_made_file(files, "packed.tif", &packed, false, false);
     add_made_file(files, "zstd.tif", &zstd, false, true);
     add_stacks(files);
+    add_pyramids(files);
 }
 
 /* Every step-th mutant, counted through all files; returns where to go on. */
@@ -117,6 +140,7 @@ static void no_change_of_one_byte_does_harm(void **state) {
     make_files(&files);
     (void)flip_files(&files, "", 0, 1, &nmutants);
     (void)flip_files(&files, "#stack", 0, 1, &nmutants);
+    (void)flip_files(&files, "#stack,level=1", 0, 1, &nmutants);
     files_free(&files);
     print_message("%" PRIu64 " mutants\n", nmutants);
     assert_true(nmutants > 10000);
