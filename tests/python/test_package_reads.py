@@ -7,6 +7,7 @@ import pathlib
 import pickle
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -312,6 +313,17 @@ def test_settings(folder, a):
     process = subprocess.run([sys.executable, "-c", script], env=environment,
                              capture_output=True, text=True, check=False)
     assert process.returncode != 0 and "HEADRACE_THREADS is 'many'" in process.stderr
+
+
+def test_cupy_without_a_driver_means_the_first_gpu(a, folder, monkeypatch):
+    def no_driver():
+        raise OSError("cudaErrorInsufficientDriver")
+
+    runtime = types.SimpleNamespace(getDevice=no_driver, CUDARuntimeError=OSError)
+    monkeypatch.setitem(sys.modules, "cupy",
+                        types.SimpleNamespace(cuda=types.SimpleNamespace(runtime=runtime)))
+    assert hr.open(folder / "a.zarr", "cuda").device == "cuda:0"
+
 
 
 def test_pickles_open_anew(folder, a):

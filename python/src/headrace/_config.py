@@ -258,7 +258,10 @@ def _current_cuda() -> int:
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         return int(torch.cuda.current_device())
     if cupy is not None:
-        return int(cupy.cuda.runtime.getDevice())
+        try:
+            return int(cupy.cuda.runtime.getDevice())
+        except cupy.cuda.runtime.CUDARuntimeError:
+            pass  # no driver: whoever opens the first GPU says so
     return 0
 
 
