@@ -220,6 +220,24 @@ def test_what_no_memory_holds_is_refused():
     assert a[::1 << 61].tolist() == [1, 1] and a[-1].item() == 1
 
 
+LISTS = [np.s_[[1, 2], :, 0], np.s_[0, [1, 2]], np.s_[:, 0, [1, 2]], np.s_[:, [1, 2], 0], np.s_[[1], ..., 2],
+         np.s_[..., [1, 2]], np.s_[1:3, [0, 3]], np.s_[0, 1, [2]], np.s_[np.array(0), [True, False] * 3]]
+
+
+@pytest.mark.parametrize("key", LISTS, ids=repr)
+def test_a_list_among_the_indices_is_as_in_numpy(folder, key):
+    data = np.arange(210).reshape(5, 6, 7)
+    zarr.create_array(folder / "l", data=data, chunks=(2, 2, 3))
+    same(hr.open(folder / "l")[key], data[key])
+
+
+@pytest.mark.parametrize("key", [np.s_[0, :, [1, 2]], np.s_[:, [1, 2], :, 0], np.s_[0, ..., [1, 2]]], ids=repr)
+def test_a_list_whose_axis_numpy_moves_is_refused(folder, key):
+    zarr.create_array(folder / "m", data=np.zeros((3, 3, 3, 3)))
+    with pytest.raises(hr.SelectionError, match="say oindex"):
+        hr.open(folder / "m")[key]
+
+
 WRONG = [(7,), (0, 0, 0), (..., ...), "x", None, (None, 0), 1.5, ([0, 1], [1, 2, 3]),
          ([0], slice(None), [1]), np.ones((2, 2), bool), True, ([[0, 1]], slice(None)),
          slice(None, None, 0), np.float64(0), (np.float64(5e-324), 0), np.bool_(False),

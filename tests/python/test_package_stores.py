@@ -60,8 +60,13 @@ class Ranged:
                 if key.startswith(start)]
 
 
+def obstore():
+    memory = pytest.importorskip("obstore.store").MemoryStore()
+    return zarr.storage.ObjectStore(memory)
+
+
 @pytest.mark.parametrize("shards", [None, (6, 6)])
-@pytest.mark.parametrize("kind", ["dict", "object", "fsspec", "zarr", "zip", "local"])
+@pytest.mark.parametrize("kind", ["dict", "object", "fsspec", "zarr", "zip", "local", "obstore"])
 def test_arrays_are_read_from_any_store(folder, kind, shards):
     held = values(shards)
     if kind == "object":
@@ -70,10 +75,11 @@ def test_arrays_are_read_from_any_store(folder, kind, shards):
         fsspec = pytest.importorskip("fsspec")
         store = fsspec.get_mapper(f"memory://{folder.name}/{shards}")
         store.update(held)
-    elif kind in ("zarr", "zip", "local"):
+    elif kind in ("zarr", "zip", "local", "obstore"):
         store = {"zarr": lambda: zarr.storage.MemoryStore(),
                  "zip": lambda: zarr.storage.ZipStore(folder / "z.zip", mode="w"),
-                 "local": lambda: zarr.storage.LocalStore(folder / "z")}[kind]()
+                 "local": lambda: zarr.storage.LocalStore(folder / "z"),
+                 "obstore": obstore}[kind]()
         buffers = zarr.core.buffer.default_buffer_prototype().buffer
         for key, value in held.items():
             zarr.core.sync.sync(store.set(key, buffers.from_bytes(value)))

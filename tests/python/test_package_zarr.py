@@ -84,13 +84,15 @@ def test_every_selection_is_read_natively(place, data):  # noqa: F811
         same(our, their)
 
 
-@pytest.mark.parametrize("kind", ["memory", "zip", "fsspec"])
+@pytest.mark.parametrize("kind", ["memory", "zip", "fsspec", "obstore"])
 @pytest.mark.parametrize("shards", [None, (6, 6)])
 def test_other_stores_hand_their_bytes_over(folder, kind, shards):
     if kind == "memory":
         store = zarr.storage.MemoryStore()
     elif kind == "zip":
         store = zarr.storage.ZipStore(folder / "z.zip", mode="w")
+    elif kind == "obstore":
+        store = zarr.storage.ObjectStore(pytest.importorskip("obstore.store").MemoryStore())
     else:
         pytest.importorskip("fsspec")
         store = zarr.storage.FsspecStore.from_url(f"memory://{folder.name}", read_only=False)

@@ -144,6 +144,13 @@ def _points(node: _ext.Node, shape: tuple[int, ...],
     return _ext.selection(node, POINTS, points), arrays[0].shape
 
 
+def _numpy_moves_it(parts: list[Any]) -> bool:
+    """Is the list's axis the first of NumPy's result, though there are others before it?"""
+    at = [i for i, part in enumerate(parts) if not isinstance(part, slice)]
+    before = parts[:next(i for i in at if _is_list(parts[i]))]
+    return at[-1] - at[0] >= len(at) and any(isinstance(part, slice) for part in before)
+
+
 def _mixed(node: _ext.Node, shape: tuple[int, ...],
            key: Any) -> tuple[_ext.Selection, tuple[int, ...]]:
     """An index in brackets with lists or arrays in it."""
@@ -158,6 +165,9 @@ def _mixed(node: _ext.Node, shape: tuple[int, ...],
         return _points(node, shape, key)
     if len(lists) > 1:
         raise SelectionError("more than one list among the indices: say oindex or vindex")
+    if lists and _numpy_moves_it(_expand(key, len(shape))):
+        raise SelectionError("an integer and a list apart: NumPy puts the list's axis first, oindex "
+                             "leaves it where it stands: say oindex")
     selection = _outer(node, shape, key)
     return selection, selection.shapes[0]
 
