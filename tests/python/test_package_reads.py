@@ -222,6 +222,19 @@ def test_errors_name_the_place(folder, a):
         hr.open(folder / "bad")
 
 
+def test_errors_say_where_in_a_shard(folder):
+    zarr.create_array(folder / "s.zarr", data=DATA, chunks=(2, 5), shards=(8, 5))
+    path = folder / "s.zarr" / "c" / "0" / "0"
+    shard = bytearray(path.read_bytes())
+    places = np.frombuffer(shard[-4 - 4 * 16:-4], "<u8").reshape(4, 2)  # of inner chunks: offset, bytes
+    at, nbytes = map(int, places[2])
+    shard[at:at + nbytes] = bytes(nbytes)
+    path.write_bytes(shard)
+    errors = hr.open(folder / "s.zarr").read([np.s_[i] for i in range(8)]).exceptions()
+    assert [e and (e.key, e.offset, e.codec) for e in errors] == [
+        *[None] * 4, *[("c/0/0", at, "zstd")] * 2, *[None] * 2]
+
+
 def test_places_need_not_be_utf8(folder):
     place = os.fsencode(folder) + b"/\xff.zarr"
     zarr.create_array(folder / "a.zarr", data=DATA)
