@@ -169,7 +169,8 @@ typedef enum hr__tiff_tag {
     HR__TIFF_GDAL_METADATA = 42112,
     HR__TIFF_GDAL_NODATA = 42113,
     HR__TIFF_LERC_PARAMETERS = 50674,
-    HR__TIFF_RPC = 50844
+    HR__TIFF_RPC = 50844,
+    HR__TIFF_NDPI_FORMAT = 65420
 } hr__tiff_tag;
 
 /* The first entry of a tag, or NULL. */

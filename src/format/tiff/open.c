@@ -1,4 +1,5 @@
 /* One array of a TIFF. SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -177,11 +178,24 @@ static hr_status open_files(const hr__byte_source *source, const hr__byte_source
     return has_keys ? HR_OK : hr__fail_memory(err, strlen(key) + 1);
 }
 
+/* Hamamatsu's files of more than 4 GiB have the upper halves of offsets behind their
+ * directories. */
+static hr_status check_ndpi(const hr__tiff_image *image, hr_error *err) {
+    const hr__tiff_file *file = image->file;
+    return !file->is_big && file->source->nbytes > UINT32_MAX &&
+                   hr__tiff_find(&image->ifd, HR__TIFF_NDPI_FORMAT) != NULL
+               ? hr__fail(err, HR_ERR_UNSUPPORTED,
+                          "NDPI of %" PRIu64 " bytes, beyond offsets of 32 bits",
+                          file->source->nbytes)
+               : HR_OK;
+}
+
 static hr_status read_image(const hr__tiff_image *image, const hr__tiff_image *base,
                             const hr__tiff_choice *choice, hr__tiff_node *node,
                             hr_error *err) {
     hr__tiff_layout layout;
     hr__tiff_stack stack = {0};
+    HR__TRY(check_ndpi(image, err));
     HR__TRY(hr__tiff_layout_read(image->file, &image->ifd, &layout, err));
     if (choice->is_stack) {
         HR__TRY(hr__tiff_stack_read(base, image, &layout, choice->level, &stack, err));
