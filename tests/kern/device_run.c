@@ -71,12 +71,3 @@ void runner_sync(runner *r) {
     hr_error err = HR_ERROR_INIT;
     runner_must(r->ops->stream_sync(r->device, r->stream, &err), &err);
 }
-
-void *must_malloc(uint64_t nbytes) {
-    void *p = malloc(nbytes == 0 ? 1 : nbytes);
-    if (p == NULL) {
-        printf("no memory\n");
-        exit(EXIT_FAILURE);
-    }
-    return p;
-}

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "device/device.h"
+#include "kern/memory.h"
 
 #define EXIT_SKIPPED 77
 
@@ -29,8 +30,5 @@ hr__devptr runner_upload_new(runner *r, const void *src, uint64_t nbytes);
 void runner_download(runner *r, void *dst, hr__devptr src, uint64_t nbytes); /* waits */
 void runner_launch(runner *r, hr__kernel kernel, const void *params);
 void runner_sync(runner *r);
-
-/* Ends the program where there is no memory. */
-void *must_malloc(uint64_t nbytes);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kern/device_run.h"
+#include "kern/memory.h"
 #include "kern/random.h"
 
 enum { LENGTHS, OFFSETS, MATCHES };
@@ -14,8 +14,6 @@ typedef struct sequence {
     uint32_t nliterals, nmatch, offset;
     uint32_t codes[3], extras[3]; /* of literal lengths, offsets, match lengths */
 } sequence;
-
-#define MOST_SEQUENCES (ZSTD_BLOCK_NBYTES / 3)
 
 /* What a block is drawn by. */
 typedef struct plan {

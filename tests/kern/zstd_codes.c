@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kern/device_run.h"
+#include "kern/memory.h"
 #include "kern/random.h"
 
 uint32_t zstd_draw_below(uint64_t *random, uint64_t n) {

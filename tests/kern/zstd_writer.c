@@ -8,7 +8,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "kern/device_run.h"
+#include "kern/memory.h"
 #include "kern/random.h"
 #include "kern/zstd_block.h"
 
