@@ -165,7 +165,7 @@ for tool in memcheck racecheck initcheck synccheck; do
     done
     sanitizer "$tool" 10 kern_lzw --small 1 --mutants 4 \
         $([ $tool != racecheck ] || echo --teams 2)
-    sanitizer "$tool" 20 kern_zstd --mutants 4 --draw 1 \
+    sanitizer "$tool" 20 kern_zstd --frames 24 --mutants 4 --draw 1 \
         $([ $tool != racecheck ] || echo --teams 2)
     sanitizer "$tool" 15 kern_deflate --small 1 --mutants 4 \
         $([ $tool != racecheck ] || echo --teams 4)

@@ -1,7 +1,8 @@
 /* Damaged chunks among good ones, through the whole library.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Chunks of real c-blosc output, or of TIFF's codecs, are damaged and read in batches. On
+ * Chunks of real c-blosc output, of TIFF's codecs, or drawn zstd streams are damaged and
+ * read in batches. On
  * the device a good one must be exact, and a damaged one end as on the host: with the
  * same bytes, or with an error that names its key and its codec. After each batch a known
  * chunk is read. */
@@ -16,22 +17,25 @@
 #include "kern/chunk_reads.h"
 #include "kern/encode.h"
 #include "kern/random.h"
+#include "kern/zstd_writer.h"
 #include "support/stricter.h"
 
 #define NTEMPLATES 64
 
-/* encode: NULL for c-blosc, which chooses what is inside. */
+/* encode: NULL for c-blosc, which chooses what is inside, and for what is drawn. */
 typedef struct mutant_codec {
     const char *name, *json;
     encode_function *encode;
+    bool is_drawn; /* no encoder: the data come with the stream */
 } mutant_codec;
 
 static const mutant_codec codecs[] = {
     {"blosc",
      "{\"id\":\"blosc\",\"cname\":\"lz4\",\"clevel\":5,\"shuffle\":1,\"blocksize\":0}",
-     NULL},
-    {"tiff_lzw", "{\"id\":\"tiff_lzw\"}", encode_lzw},
-    {"tiff_packbits", "{\"id\":\"tiff_packbits\"}", encode_packbits},
+     NULL, false},
+    {"zstd", "{\"id\":\"zstd\"}", NULL, true},
+    {"tiff_lzw", "{\"id\":\"tiff_lzw\"}", encode_lzw, false},
+    {"tiff_packbits", "{\"id\":\"tiff_packbits\"}", encode_packbits, false},
 };
 #define MOST_ENCODED(nbytes) (2 * (nbytes) + 200)
 
@@ -59,10 +63,23 @@ static void fill(uint8_t *raw, uint64_t nbytes, uint64_t *random) {
     }
 }
 
+static template draw(uint64_t chunk_nbytes, uint64_t *random) {
+    zstd_drawn d;
+    zstd_draw_sized(random_next(random), (uint32_t)chunk_nbytes, &d);
+    while (d.stream_nbytes > MOST_ENCODED(chunk_nbytes)) {
+        zstd_drawn_free(&d);
+        zstd_draw_sized(random_next(random), (uint32_t)chunk_nbytes, &d);
+    }
+    return (template){d.raw, d.stream, d.stream_nbytes};
+}
+
 static template make(const mutant_codec *codec, uint64_t chunk_nbytes, uint64_t *random) {
     static const char *const names[] = {"lz4",     "lz4",    "lz4",  "lz4hc", "zstd",
                                         "blosclz", "snappy", "zlib", "zstd"};
     size_t room = MOST_ENCODED(chunk_nbytes);
+    if (codec->is_drawn) {
+        return draw(chunk_nbytes, random);
+    }
     template t = {.raw = malloc(chunk_nbytes), .encoded = malloc(room)};
     if (t.raw == NULL || t.encoded == NULL) {
         exit(EXIT_FAILURE);
@@ -168,7 +185,7 @@ static void run_batch(chunk_reads *c, uint64_t n, uint64_t largest, uint64_t see
                       tally *t) {
     template templates[NTEMPLATES];
     uint64_t random = seed, nbytes = 1 + random_below(&random, largest);
-    const mutant_codec *codec = &codecs[random_below(&random, 2)];
+    const mutant_codec *codec = &codecs[random_below(&random, 3)];
     codec += codec->encode != NULL && random_below(&random, 2);
     const uint8_t **raws = calloc(n, sizeof *raws);
     uint8_t *bytes = malloc(MOST_ENCODED(nbytes) + 4);

@@ -153,7 +153,7 @@ static void add_wrong_sizes(zstd_batch *b) {
  * sequences. */
 static void add_sequences(zstd_batch *b) {
     enum { N = 400, MAX_NBYTES = 100000 };
-    uint8_t *raw = must_malloc(MAX_NBYTES), *out = must_malloc(2 * MAX_NBYTES);
+    uint8_t *raw = must_malloc(MAX_NBYTES), *out = must_malloc(UINT64_C(2) * MAX_NBYTES);
     ZSTD_Sequence *sequences = must_malloc((N + 1) * sizeof *sequences);
     for (uint32_t round = 0; round < 20; round++) {
         uint64_t *r = &b->random;

@@ -176,16 +176,46 @@ static void write_skippable(zstd_frame *f) {
 
 /* --- streams --- */
 
+#define MOST_FRAMES 3
+
+static uint32_t draw_nframes(zstd_frame *f) {
+    uint32_t n = 1;
+    while (n < MOST_FRAMES && zstd_draw_below(&f->random, 4) == 0) {
+        n++;
+    }
+    return n;
+}
+
+/* Frames that make so many bytes each, with skippable ones around them. */
+static void write_stream(zstd_frame *f, const uint32_t *sizes, uint32_t nframes,
+                         zstd_drawn *out) {
+    *out = (zstd_drawn){0};
+    for (uint32_t i = 0; i < nframes; i++) {
+        out->raw_nbytes += sizes[i];
+    }
+    out->raw = f->raw = must_malloc(out->raw_nbytes);
+    for (uint32_t i = 0; i <= nframes; i++) {
+        while (zstd_draw_below(&f->random, 4) == 0) {
+            write_skippable(f);
+        }
+        if (i < nframes) {
+            write_frame(f, sizes[i]);
+            f->raw += sizes[i];
+        }
+    }
+    zstd_reach(&f->memory, ZSTD_FRAMES, nframes);
+    out->stream = f->out.at;
+    out->stream_nbytes = f->out.n;
+    memcpy(out->reached, f->memory.reached, sizeof out->reached);
+}
+
 /* One from which few streams have all modes. */
 #define FIRST_SEED 4000
 
 void zstd_draw(uint64_t number, zstd_drawn *out) {
     static const uint32_t most[] = {1, 40, 40, 2000, 5000, 20000};
     zstd_frame f = {.random = FIRST_SEED + number};
-    uint32_t sizes[3], total = 0, nframes = 1;
-    while (nframes < 3 && zstd_draw_below(&f.random, 4) == 0) {
-        nframes++;
-    }
+    uint32_t sizes[MOST_FRAMES], nframes = draw_nframes(&f);
     for (uint32_t i = 0; i < nframes; i++) {
         sizes[i] = zstd_draw_below(&f.random, most[zstd_draw_below(&f.random, 6)]);
     }
@@ -195,25 +225,18 @@ void zstd_draw(uint64_t number, zstd_drawn *out) {
     if (number % 256 == 255) {
         sizes[0] = UINT32_C(4) << 20;
     }
+    write_stream(&f, sizes, nframes, out);
+}
+
+void zstd_draw_sized(uint64_t number, uint32_t nbytes, zstd_drawn *out) {
+    zstd_frame f = {.random = number};
+    uint32_t sizes[MOST_FRAMES], nframes = draw_nframes(&f);
     for (uint32_t i = 0; i < nframes; i++) {
-        total += sizes[i];
+        const uint32_t some = zstd_draw_below(&f.random, (uint64_t)nbytes + 1);
+        sizes[i] = i + 1 < nframes ? some : nbytes;
+        nbytes -= sizes[i];
     }
-    *out = (zstd_drawn){.raw = must_malloc(total), .raw_nbytes = total};
-    f.raw = out->raw;
-    for (uint32_t i = 0; i < nframes; i++) {
-        while (zstd_draw_below(&f.random, 4) == 0) {
-            write_skippable(&f);
-        }
-        write_frame(&f, sizes[i]);
-        f.raw += sizes[i];
-    }
-    while (zstd_draw_below(&f.random, 4) == 0) {
-        write_skippable(&f);
-    }
-    zstd_reach(&f.memory, ZSTD_FRAMES, nframes);
-    out->stream = f.out.at;
-    out->stream_nbytes = f.out.n;
-    memcpy(out->reached, f.memory.reached, sizeof out->reached);
+    write_stream(&f, sizes, nframes, out);
 }
 
 void zstd_drawn_free(zstd_drawn *d) {

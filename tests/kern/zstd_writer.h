@@ -54,6 +54,8 @@ typedef struct zstd_drawn {
 /* Always the same for a number. Every eighth makes more than a block can, every 256th 4
  * MiB. */
 void zstd_draw(uint64_t number, zstd_drawn *out);
+/* One that makes so many bytes. */
+void zstd_draw_sized(uint64_t number, uint32_t nbytes, zstd_drawn *out);
 void zstd_drawn_free(zstd_drawn *d);
 /* libzstd makes the same of it. */
 bool zstd_agrees(const zstd_drawn *d);
