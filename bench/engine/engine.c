@@ -10,6 +10,8 @@
  * cancel   how long after a cancel a batch is done
  * two      two halves of MIB (4096) on two devices at once, beside all on one (DEVICE is
  *          the first of them)
+ * turns    MIB (2048) in one batch and in two at once; and one chunk after the other in
+ *          batches of their own meanwhile
  * cufile   MIB (240, so that no file is a link: it registers each file once), raw, by
  *          NVIDIA's cuFile into the device, beside headrace
  *
@@ -162,7 +164,8 @@ static const struct task {
     uint64_t mib;
 } tasks[] = {{"budget", run_budget, 20480}, {"latency", run_latency, 64},
              {"crops", run_crops, 512},     {"cancel", run_cancel, 4096},
-             {"two", run_two, 4096},        {"cufile", run_cufile, 240}};
+             {"two", run_two, 4096},        {"turns", run_turns, 2048},
+             {"cufile", run_cufile, 240}};
 
 static const struct task *find_task(const char *name) {
     for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
@@ -181,8 +184,8 @@ int main(int argc, char **argv) {
     hr_error err = HR_ERROR_INIT;
     hr_device_info info = HR_DEVICE_INFO_INIT;
     if (task == NULL) {
-        (void)fputs("usage: bench_engine budget|latency|crops|cancel|two|cufile DEVICE "
-                    "FOLDER [MIB [CODEC]]\n",
+        (void)fputs("usage: bench_engine budget|latency|crops|cancel|two|turns|cufile "
+                    "DEVICE FOLDER [MIB [CODEC]]\n",
                     stderr);
         return 2;
     }

@@ -48,12 +48,13 @@ double engine_stage_ms(const engine *e, hr_stage stage);
 /* What is in the destination is what is in the array. */
 void engine_check(const engine *e, const part *p);
 
-/* budget.c, latency.c, crops.c, cancel.c, two.c, cufile.c */
+/* budget.c, latency.c, crops.c, cancel.c, two.c, turns.c, cufile.c */
 void run_budget(engine *e);
 void run_latency(engine *e);
 void run_crops(engine *e);
 void run_cancel(engine *e);
 void run_two(engine *e);
+void run_turns(engine *e);
 void run_cufile(engine *e);
 
 #endif
