@@ -35,7 +35,8 @@ typedef struct hr_codec_output {
  * destination on a device, too, which a strict read refuses. They may not wait for a
  * batch of the same context. One that fails returns another status than HR_OK
  * (HR_ERR_DATA, HR_ERR_CHECKSUM, …) and may say why in err->message (err is never NULL);
- * where the chunk is and which codec it was is filled in. */
+ * where the chunk is and which codec it was is filled in. HR_ERR_TIMEOUT and
+ * HR_ERR_FORKED, by which hr_batch_wait means something else, count as HR_ERR_DATA. */
 typedef struct hr_custom_codec {
     uint32_t abi_version; /* HR_CUSTOM_CODEC_VERSION */
     hr_codec_kind kind;   /* Zarr v2 lets any kind be a filter or the compressor */

@@ -68,7 +68,8 @@ typedef struct hr_custom_value {
  * Keys are NUL-terminated, relative, '/'-separated, without backslashes and without
  * empty, "." or ".." parts. A function that fails returns another status than HR_OK and
  * may say why in *err (never NULL), in err->message and err->os_errno; what else an error
- * says is filled in for it. A value that is no hr_status counts as HR_ERR_IO. */
+ * says is filled in for it. A value that is no hr_status counts as HR_ERR_IO, and so do
+ * HR_ERR_TIMEOUT and HR_ERR_FORKED, by which hr_batch_wait means something else. */
 typedef struct hr_custom_store {
     uint32_t abi_version; /* HR_CUSTOM_STORE_VERSION */
     const char *url;     /* for messages ("tar:///data/x.tar"); copied; NULL: "custom:" */

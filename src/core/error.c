@@ -156,16 +156,20 @@ void hr__error_add_place(hr_error *err, const char *url, const char *key,
     fill_text(err->key, sizeof err->key, key);
 }
 
+/* Not what callers give a meaning of its own: an absent key, a wait that has ended. */
+static bool is_of_caller(hr_status status) {
+    return status < HR_OK && status != HR_ERR_NOT_FOUND && status != HR_ERR_TIMEOUT &&
+           status != HR_ERR_FORKED && strcmp(hr_status_name(status), UNKNOWN) != 0;
+}
+
 hr_status hr__error_adopt(hr_error *err, hr_error *own, hr_status status,
                           hr_status otherwise, const char *what) {
-    const char *name = hr_status_name(status);
-    const bool is_taken =
-        status < HR_OK && status != HR_ERR_NOT_FOUND && strcmp(name, UNKNOWN) != 0;
+    const bool is_taken = is_of_caller(status);
     const hr_status taken = is_taken ? status : otherwise;
     own->message[sizeof own->message - 1] = '\0';
     if (own->message[0] == '\0') {
         (void)snprintf(own->message, sizeof own->message, "%s failed (%s, %d)", what,
-                       name, (int)status);
+                       hr_status_name(status), (int)status);
     }
     hr_error told = HR_ERROR_INIT;
     (void)hr__fail(&told, taken, "%s", own->message);

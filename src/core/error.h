@@ -34,8 +34,8 @@ hr_status hr__fail_memory(hr_error *err, size_t nbytes);
 
 /* Pass on how a caller's function failed: by a status that may be any number, and by the
  * message and the errno in *own, which it was given. `otherwise` stands in for a status
- * that is none, and for HR_ERR_NOT_FOUND, to which callers give a meaning; `what` it was
- * for a missing message. */
+ * that is none, and for those to which callers give a meaning (HR_ERR_NOT_FOUND,
+ * HR_ERR_TIMEOUT, HR_ERR_FORKED); `what` it was for a missing message. */
 hr_status hr__error_adopt(hr_error *err, hr_error *own, hr_status status,
                           hr_status otherwise, const char *what);
 

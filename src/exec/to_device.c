@@ -234,6 +234,15 @@ static hr_status save_range(hr__worker *w, const uint8_t *bytes, uint64_t nbytes
     return HR_OK;
 }
 
+/* Before anything is read or allocated for it; ranges of several chunks are bounded. */
+static hr_status check_size(const hr__range *range, hr_error *err) {
+    const hr__chunk *chunk = range->chunks;
+    const hr__chain *chain;
+    return chunk->next != NULL
+               ? HR_OK
+               : hr__run_check_chunk(chunk->object->array, chunk, &chain, err);
+}
+
 /* Read a range for a new slab: into it, or, where the device has the bytes already, into
  * the worker's memory. */
 static hr_status read_range(hr__run *run, hr__worker *w, hr__object *object,
@@ -242,6 +251,7 @@ static hr_status read_range(hr__run *run, hr__worker *w, hr__object *object,
                             hr_error *err) {
     hr__need need;
     uint8_t *bytes = NULL;
+    HR__TRY(check_size(range, err));
     at->is_there = object->device_bytes != NULL &&
                    hr__device_equal(object->device, ring->device->id);
     const uint64_t nbytes = at->is_there ? 0 : range->nbytes;

@@ -15,6 +15,7 @@ typedef struct world {
     hr_store *memory, *store;
     forward forward;
     hr_node *array;
+    hr_device device; /* to read to */
 } world;
 
 static world w;
@@ -51,6 +52,7 @@ static hr_status read_all(int32_t *out, int32_t strict, hr_error *err) {
     const int64_t shape[2] = {NROWS, NCOLS};
     hr_request r = request(w.array, out, 2, shape);
     hr_read_options o = HR_READ_OPTIONS_INIT;
+    r.dst.device = w.device;
     o.strict = strict;
     hr_batch *batch = NULL;
     hr_status status = hr_read_submit(w.context, &r, 1, NULL, &o, &batch, err);
@@ -114,8 +116,7 @@ typedef struct wrong_row {
     const char *text; /* in the message */
 } wrong_row;
 
-static void what_it_does_wrong_is_an_error_of_the_read(void **state) {
-    (void)state;
+static void what_it_does_wrong_is_an_error(hr_device device) {
     static const wrong_row rows[] = {
         {"short reads",
          {.give = -1},
@@ -126,22 +127,26 @@ static void what_it_does_wrong_is_an_error_of_the_read(void **state) {
         {"values too long", {.claim = 3}, HR_ERR_DATA, "83 bytes, expected 80"},
         {"values too short", {.claim = -80}, HR_ERR_DATA, "0 bytes, expected 80"},
         {"enormous values", {.claim = INT64_MAX}, HR_ERR_DATA, "expected 80"},
+        {"the largest number", {.claim = -81}, HR_ERR_DATA, "expected 80"},
         {"absent once open", {.read_status = HR_ERR_NOT_FOUND}, HR_ERR_IO, "read of"},
         {"no rights",
          {.open_status = HR_ERR_IO, .message = "no\nrights "},
          HR_ERR_IO,
          "no?rights xxx"},
         {"a failing read",
-         {.read_status = HR_ERR_TIMEOUT, .message = "late"},
-         HR_ERR_TIMEOUT,
+         {.read_status = HR_ERR_STRICT, .message = "late"},
+         HR_ERR_STRICT,
          "late"},
         {"no message",
          {.open_status = HR_ERR_MEMORY},
          HR_ERR_MEMORY,
          "open of the custom store failed (HR_ERR_MEMORY, -2)"},
+        {"what ends a wait", {.read_status = HR_ERR_TIMEOUT}, HR_ERR_IO, "_TIMEOUT, -17"},
+        {"nobody's child", {.open_status = HR_ERR_FORKED}, HR_ERR_IO, "_FORKED, -16"},
         {"no status", {.open_status = (hr_status)-77}, HR_ERR_IO, "(HR_ERR_?, -77)"},
         {"a number instead", {.read_status = (hr_status)9}, HR_ERR_IO, "(HR_ERR_?, 9)"},
     };
+    w.device = device;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         int32_t out[NROWS * NCOLS] = {0};
         w.forward.open_status = rows[i].f.open_status;
@@ -159,6 +164,14 @@ static void what_it_does_wrong_is_an_error_of_the_read(void **state) {
         assert_string_equal(err.codec, "");
         assert_int_equal(err.struct_size, sizeof err);
         assert_true(rows[i].f.message == NULL || err.os_errno == 5);
+    }
+}
+
+static void what_it_does_wrong_is_an_error_of_the_read(void **state) {
+    (void)state;
+    what_it_does_wrong_is_an_error((hr_device){.type = HR_DEVICE_CPU});
+    if (has_simt()) {
+        what_it_does_wrong_is_an_error((hr_device){.type = HR_DEVICE_SIMT});
     }
 }
 
