@@ -87,9 +87,9 @@ if python3 -c 'import zarr, numcodecs' 2>/dev/null; then
     # The same chunks, in the GPU's memory already.
     LINES_OF_LOG=20 step kern_chunks "$pack/bin/kern_chunks" cuda "$out/arrays/blosc-lz4.zarr"
 fi
-# What the engine promises: caps, latency, crops, cancel; several devices at once.
+# What the engine promises: caps, latency, crops, cancel, turns; several devices at once.
 mkdir -p "$out/engine"
-for task in budget latency crops cancel; do
+for task in budget latency crops cancel turns; do
     step "engine_$task" timeout 90 "$pack/bin/bench_engine" "$task" cuda:0 "$out/engine"
 done
 if ldconfig -p | grep -q libcufile; then

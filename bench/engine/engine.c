@@ -8,8 +8,8 @@
  *          by whom earlier reads let expect to be sooner done
  * crops    10,000 random crops of 64 KiB of MIB (512), beside a read of all
  * cancel   how long after a cancel a batch is done
- * two      two halves of MIB (4096) on two devices at once, beside all on one (DEVICE is
- *          the first of them)
+ * two      two halves of MIB (4096) on two devices at once, in one batch and in one for
+ *          each, beside all on one (DEVICE is the first of them)
  * turns    MIB (2048) in one batch and in two at once; and one chunk after the other in
  *          batches of their own meanwhile
  * cufile   MIB (240, so that no file is a link: it registers each file once), raw, by
@@ -130,6 +130,26 @@ double engine_read(const engine *e, const part *parts, uint64_t n) {
     }
     hr_batch_unref(b);
     return seconds;
+}
+
+void engine_await(hr_batch *b) {
+    hr_error err = HR_ERROR_INIT;
+    if (hr_batch_wait(b, INT64_MAX, &err) != HR_OK) {
+        engine_fail("read", &err);
+    }
+    hr_batch_unref(b);
+}
+
+double engine_read_apart(const engine *e, const part *parts, uint64_t n) {
+    hr_batch *batches[MAX_DEVICES];
+    const double start = now_s();
+    for (uint64_t i = 0; i < n; i++) {
+        batches[i] = engine_submit(e, &parts[i], 1);
+    }
+    for (uint64_t i = 0; i < n; i++) {
+        engine_await(batches[i]);
+    }
+    return now_s() - start;
 }
 
 double engine_stage_ms(const engine *e, hr_stage stage) {

@@ -43,7 +43,11 @@ void *engine_alloc(const engine *e, hr_device device, uint64_t nbytes);
 hr_batch *engine_submit(const engine *e, const part *parts, uint64_t n);
 /* Seconds from submit until it is done. */
 double engine_read(const engine *e, const part *parts, uint64_t n);
-/* What a stage of the last such read took. */
+/* Until it is done, by the context's threads alone; releases it. */
+void engine_await(hr_batch *b);
+/* The same time for each part in a batch of its own, all under way at once. */
+double engine_read_apart(const engine *e, const part *parts, uint64_t n);
+/* What a stage of the last engine_read took. */
 double engine_stage_ms(const engine *e, hr_stage stage);
 /* What is in the destination is what is in the array. */
 void engine_check(const engine *e, const part *p);

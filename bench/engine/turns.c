@@ -8,36 +8,15 @@
 #define MIB (UINT64_C(1) << 20)
 enum { NROUNDS = 7, MOST = 4096, NROWS = MIB / ARRAY_ROW_NBYTES };
 
-/* By the context's threads alone. */
-static void wait_for(hr_batch *b) {
-    hr_error err = HR_ERROR_INIT;
-    if (hr_batch_wait(b, INT64_MAX, &err) != HR_OK) {
-        engine_fail("read", &err);
-    }
-    hr_batch_unref(b);
-}
-
-static double read_apart(const engine *e, const part *parts, uint64_t n) {
-    hr_batch *batches[MAX_DEVICES];
-    const double start = now_s();
-    for (uint64_t i = 0; i < n; i++) {
-        batches[i] = engine_submit(e, &parts[i], 1);
-    }
-    for (uint64_t i = 0; i < n; i++) {
-        wait_for(batches[i]);
-    }
-    return now_s() - start;
-}
-
 /* One chunk after the other while all is read. Seconds until that is. */
 static double read_beside(const engine *e, const part *all, const part *one,
                           double *seconds, int *n) {
     const double start = now_s();
     hr_batch *large = engine_submit(e, all, 1);
     while (hr_batch_poll(large) == 0 && *n < MOST) {
-        seconds[(*n)++] = read_apart(e, one, 1);
+        seconds[(*n)++] = engine_read_apart(e, one, 1);
     }
-    wait_for(large);
+    engine_await(large);
     return now_s() - start;
 }
 
@@ -54,12 +33,12 @@ void run_turns(engine *e) {
     halves[1].row = halves[0].nrows;
     halves[1].nrows -= halves[0].nrows;
     halves[1].data = (uint8_t *)all.data + halves[0].nrows * ARRAY_ROW_NBYTES;
-    (void)read_apart(e, &all, 1);
+    (void)engine_read_apart(e, &all, 1);
     for (int i = 0; i < NROUNDS; i++) {
-        alone[i] = read_apart(e, &all, 1);
-        small[i] = read_apart(e, &one, 1);
+        alone[i] = engine_read_apart(e, &all, 1);
+        small[i] = engine_read_apart(e, &one, 1);
         large[i] = read_beside(e, &all, &one, beside, &n);
-        apart[i] = read_apart(e, halves, 2);
+        apart[i] = engine_read_apart(e, halves, 2);
     }
     engine_check(e, &all);
     engine_check(e, &one);
