@@ -79,15 +79,6 @@ struct deflate_code {
 static __device__ __forceinline__ uint32_t deflate_number(uint32_t bits) {
     return __brev(bits) >> 17;
 }
-/* How long the code of a number is; 16 if there is none. */
-static __device__ __forceinline__ uint32_t deflate_code_nbits(const deflate_code &code,
-                                                              uint32_t number) {
-    uint32_t n = 1;
-    while (n < 16 && number >= code.limits[n]) {
-        n++;
-    }
-    return n;
-}
 static __device__ __forceinline__ uint32_t deflate_index(const deflate_code &code,
                                                          uint32_t number,
                                                          uint32_t nbits) {
@@ -112,20 +103,22 @@ static __device__ __forceinline__ void deflate_vote(uint32_t value,
     }
 }
 
-/* A warp makes the code of n lengths, 0 … 15, and puts the entries of its symbols in
- * order: Entries::entry(symbol, nbits). Returns whether it is one: complete, or without
- * any symbol, or, if allowed, of one symbol of one bit. */
-template <class Entries>
-static __device__ __forceinline__ bool
-deflate_make_code(uint32_t lane, const uint8_t *lengths, uint32_t n, bool may_be_single,
-                  typename Entries::type *entries, deflate_code &code) {
-    uint32_t count = 0, ballots[4];
-    HR_NO_UNROLL
-    for (uint32_t i = 0; i < n; i += 32) {
-        deflate_vote(i + lane < n ? lengths[i + lane] : 0, ballots);
-        count += (uint32_t)__popc(deflate_lanes_with(ballots, lane & 15));
-    }
-    count = lane > 0 && lane < 16 ? count : 0;
+/* Of a length a lane, up to 15: how many are the lane's number. */
+static __device__ __forceinline__ uint32_t deflate_count(uint32_t lane, uint32_t length) {
+    uint32_t ballots[4];
+    deflate_vote(length, ballots);
+    const uint32_t lanes = deflate_lanes_with(ballots, lane & 15);
+    return lane > 0 && lane < 16 ? (uint32_t)__popc(lanes) : 0;
+}
+
+/* A warp finds the code of which `count` symbols have as many bits as the lane's number:
+ * the lane's limit and base. first: of those symbols, in the code's order. Returns
+ * whether it is one: complete, or without any symbol, or, if allowed, of one symbol of
+ * one bit. */
+static __device__ __forceinline__ bool deflate_make_code(uint32_t lane, uint32_t count,
+                                                         bool may_be_single,
+                                                         uint32_t &first, uint32_t &limit,
+                                                         uint32_t &base) {
     uint32_t space = lane < 16 ? count << (15 - lane) : 0, index = count;
     HR_UNROLL
     for (uint32_t d = 1; d < 32; d <<= 1) {
@@ -135,29 +128,28 @@ deflate_make_code(uint32_t lane, const uint8_t *lengths, uint32_t n, bool may_be
         index += lane >= d ? more_symbols : 0;
     }
     const uint32_t below = __shfl_up_sync(0xFFFFFFFF, space, 1);
-    const uint32_t first = lane > 0 ? below : 0;
-    index -= count;
-    if (lane < 16) {
-        code.limits[lane] = lane > 0 ? min(space, 0x10000) : 0;
-        code.bases[lane] = index - (first >> (15 - lane));
-    }
+    first = index - count;
+    limit = lane > 0 ? min(space, 0x10000) : 0;
+    base = first - ((lane > 0 ? below : 0) >> (lane < 16 ? 15 - lane : 0));
     const uint32_t all = __shfl_sync(0xFFFFFFFF, space, 15);
     const uint32_t nsingles = __shfl_sync(0xFFFFFFFF, count, 1);
-    const bool is_single = all == 0x4000 && nsingles == 1;
-    const bool is_good = all == 0x8000 || all == 0 || (may_be_single && is_single);
-    HR_NO_UNROLL
-    for (uint32_t i = 0; i < n; i += 32) {
-        const uint32_t length = i + lane < n ? lengths[i + lane] : 0;
-        deflate_vote(length, ballots);
-        const uint32_t at = __shfl_sync(0xFFFFFFFF, index, length);
-        const uint32_t before = deflate_lanes_with(ballots, length) & ((1U << lane) - 1);
-        if (length > 0 && is_good) {
-            entries[at + (uint32_t)__popc(before)] = Entries::entry(i + lane, length);
-        }
-        index += lane > 0 ? (uint32_t)__popc(deflate_lanes_with(ballots, lane & 15)) : 0;
+    return all == 0x8000 || all == 0 || (may_be_single && all == 0x4000 && nsingles == 1);
+}
+
+/* A warp puts the entries of a symbol a lane, if it has a length, in the code's order:
+ * Entries::entry(symbol, length). first: of all symbols with as many bits as the lane's
+ * number. */
+template <class Entries>
+static __device__ __forceinline__ void
+deflate_put_entries(uint32_t lane, uint32_t symbol, uint32_t length, uint32_t first,
+                    typename Entries::type *entries) {
+    uint32_t ballots[4];
+    deflate_vote(length, ballots);
+    const uint32_t at = __shfl_sync(0xFFFFFFFF, first, length);
+    const uint32_t before = deflate_lanes_with(ballots, length) & ((1U << lane) - 1);
+    if (length > 0) {
+        entries[at + (uint32_t)__popc(before)] = Entries::entry(symbol, length);
     }
-    __syncwarp();
-    return is_good;
 }
 
 /* What decodes a block, in shared memory: entries by bits, and in the codes' order. */

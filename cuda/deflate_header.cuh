@@ -1,16 +1,19 @@
 /* Headers of Deflate's blocks. SPDX-License-Identifier: Apache-2.0
  *
- * A warp reads a header from shared memory, where zeros follow the stream's last byte. */
+ * A group reads a header from shared memory, where zeros follow the stream's last byte.
+ */
 #ifndef HR_CUDA_DEFLATE_HEADER_CUH
 #define HR_CUDA_DEFLATE_HEADER_CUH
 
 #include "deflate_code.cuh"
 #include "kernel_abi.h"
 
-/* A header of the most bits, at any place in 16 bytes, and a window behind it. */
+/* A header of the most bits, at any place in 16 bytes. */
 #define DEFLATE_HEADER_NBYTES 704
 #define DEFLATE_HEADER_MOST_NBITS 4864
-#define DEFLATE_WINDOW_NBITS 512
+#define DEFLATE_NCHUNKS                                                                  \
+    10 /* of 32 symbols: 9 of literals and lengths, 1 of distances                       \
+        */
 
 struct deflate_header {
     uint32_t code; /* 0: all is well */
@@ -21,14 +24,24 @@ struct deflate_header {
 };
 
 /* Where a header is read, in shared memory; nothing of it is needed afterwards. */
-struct deflate_header_room {
-    uint8_t lengths[DEFLATE_NLITERALS + DEFLATE_NDISTANCES];
-    /* by one symbol, by two, by four; from behind the window by nothing */
-    uint8_t steps[3][DEFLATE_WINDOW_NBITS + 32];
+template <uint32_t THREADS> struct deflate_header_room {
+    static constexpr uint32_t WINDOW = THREADS > 256 ? 2048 : 1024; /* bits */
+    static constexpr uint32_t MOST_AHEAD = 16;                      /* a symbol's bits */
+
+    alignas(4) uint8_t lengths[DEFLATE_NLITERALS + DEFLATE_NDISTANCES];
+    /* by 1, 2, 4, 8, 16 symbols; from behind the window by nothing */
+    uint8_t steps[5][WINDOW + MOST_AHEAD];
     uint8_t symbols[128]; /* of the code of lengths, by bits; 0: none */
-    uint8_t own_lengths[32], sorted[32];
+    uint8_t sorted[32];
+    uint8_t found[DEFLATE_NLITERALS + DEFLATE_NDISTANCES]; /* symbols one by one */
     deflate_code code;
+    uint32_t sums[THREADS / 32];
+    uint32_t counts[DEFLATE_NCHUNKS][16];
+    uint32_t is_code[2];
+    uint32_t next, done, last; /* behind the symbols that were found */
+    uint32_t end;              /* in bits, of all lengths; 0: not known yet */
 };
+#define DEFLATE_NO_END 0xFFFFFFFF
 
 /* Of the code of lengths. */
 struct deflate_lengths {
@@ -51,130 +64,166 @@ static __device__ __forceinline__ uint32_t deflate_repeat_nbits(uint32_t symbol)
 }
 
 /* The code in which lengths are written: 3 bits for each of its symbols, in an order. */
-static __device__ __forceinline__ bool deflate_read_own_code(uint32_t lane,
-                                                             const uint32_t *input,
-                                                             uint32_t at, uint32_t n,
-                                                             deflate_header_room &room) {
-    const uint32_t i = min(lane, 18);
-    const uint32_t symbol = i < 3    ? 16 + i
-                            : i == 3 ? 0
-                            : i & 1  ? 8 - ((i - 3) >> 1)
-                                     : 8 + ((i - 4) >> 1);
-    const uint32_t length = deflate_peek(input, at + 3 * i) & 7;
-    if (lane < 19) {
-        room.own_lengths[symbol] = (uint8_t)(lane < n ? length : 0);
-    }
-    __syncwarp();
-    const bool is_good = deflate_make_code<deflate_lengths>(
-        lane, room.own_lengths, 19, false, room.sorted, room.code);
-    for (uint32_t k = lane; k < 128; k += 32) {
-        const uint32_t number = deflate_number(k);
-        const uint32_t nbits = is_good ? deflate_code_nbits(room.code, number) : 16;
-        room.symbols[k] =
-            nbits < 8 ? room.sorted[deflate_index(room.code, number, nbits)] : 0;
-    }
-    __syncwarp();
-    return is_good;
-}
-
-/* Note for every bit of a window how far it is to behind a symbol from there, two, four.
- */
-static __device__ __forceinline__ void deflate_note_steps(uint32_t lane,
-                                                          const uint32_t *input,
-                                                          uint32_t window,
-                                                          deflate_header_room &r) {
-    HR_UNROLL
-    for (uint32_t i = lane; i < DEFLATE_WINDOW_NBITS + 32; i += 32) {
-        const uint32_t e = r.symbols[deflate_peek(input, window + i) & 127];
-        const uint32_t step = e == 0 ? 0 : (e & 7) + deflate_repeat_nbits(e >> 3);
-        r.steps[0][i] = (uint8_t)(i < DEFLATE_WINDOW_NBITS ? step : 0);
-    }
-    __syncwarp();
-    HR_UNROLL
-    for (uint32_t k = 0; k < 2; k++) {
-        HR_UNROLL
-        for (uint32_t i = lane; i < DEFLATE_WINDOW_NBITS + 32; i += 32) {
-            const uint32_t step = r.steps[k][i];
-            r.steps[k + 1][i] = (uint8_t)(step + r.steps[k][i + step]);
+template <class Group, class Room>
+static __device__ __forceinline__ bool
+deflate_read_own_code(const Group &group, const uint32_t *input, uint32_t at, uint32_t n,
+                      Room &room) {
+    const uint32_t symbol = group.lane;
+    if (group.warp == 0) {
+        const uint32_t place = symbol >= 16  ? symbol - 16
+                               : symbol == 0 ? 3
+                               : symbol < 8  ? 19 - 2 * symbol
+                                             : 2 * symbol - 12;
+        const uint32_t bits = deflate_peek(input, at + 3 * min(place, 18));
+        const uint32_t length = symbol < 19 && place < n ? bits & 7 : 0;
+        uint32_t first, limit, base;
+        const bool is_good = deflate_make_code(symbol, deflate_count(symbol, length),
+                                               false, first, limit, base);
+        deflate_put_entries<deflate_lengths>(symbol, symbol, length, first, room.sorted);
+        if (symbol < 16) {
+            room.code.limits[symbol] = limit;
+            room.code.bases[symbol] = base;
+            room.is_code[0] = is_good;
         }
-        __syncwarp();
+    }
+    group.sync();
+    if (group.rank < 128) {
+        const uint32_t number = deflate_number(group.rank);
+        uint32_t nbits = 1;
+        HR_UNROLL
+        for (uint32_t i = 1; i < 8; i++) {
+            nbits += number >= room.code.limits[i] ? 1 : 0;
+        }
+        room.symbols[group.rank] =
+            nbits < 8 ? room.sorted[deflate_index(room.code, number, nbits) & 31] : 0;
+    }
+    group.sync();
+    return room.is_code[0] != 0;
+}
+
+/* Note for every bit of a window how far it is to behind a symbol from there, two, four,
+ * and so on. The group leaves in step. */
+template <class Group, class Room>
+static __device__ __forceinline__ void
+deflate_note_steps(const Group &group, const uint32_t *input, uint32_t window, Room &r) {
+    constexpr uint32_t N = sizeof r.steps / sizeof *r.steps;
+    if (group.rank < Room::MOST_AHEAD) {
+        HR_UNROLL
+        for (uint32_t k = 0; k < N; k++) {
+            r.steps[k][Room::WINDOW + group.rank] = 0;
+        }
+    }
+    HR_UNROLL
+    for (uint32_t i = group.rank; i < Room::WINDOW; i += Group::THREADS) {
+        const uint32_t e = r.symbols[deflate_peek(input, window + i) & 127];
+        r.steps[0][i] = (uint8_t)(e == 0 ? 0 : (e & 7) + deflate_repeat_nbits(e >> 3));
+    }
+    group.sync();
+    HR_UNROLL
+    for (uint32_t k = 1; k < N; k++) {
+        HR_UNROLL
+        for (uint32_t i = group.rank; i < Room::WINDOW; i += Group::THREADS) {
+            const uint32_t step = r.steps[k - 1][i];
+            r.steps[k][i] = (uint8_t)(step + r.steps[k - 1][i + step]);
+        }
+        group.sync();
     }
 }
 
-/* Where the lane's symbol begins, counted from `at`; that moves behind the last lane's.
- */
-static __device__ __forceinline__ uint32_t deflate_find_own(uint32_t lane,
-                                                            const deflate_header_room &r,
-                                                            uint32_t &at) {
-    uint32_t mine = at;
-    HR_UNROLL
-    for (uint32_t k = 0; k < 8; k++) {
-        mine = lane >> 2 == k ? at : mine;
-        at += r.steps[2][at];
+/* Where the rank's symbol begins, the first one at `at`. */
+template <class Room>
+static __device__ __forceinline__ uint32_t deflate_find_own(uint32_t rank, const Room &r,
+                                                            uint32_t at) {
+    HR_NO_UNROLL
+    for (uint32_t k = rank >> 4; k > 0; k--) {
+        at += r.steps[4][at];
     }
-    mine += (lane & 2) != 0 ? r.steps[1][mine] : 0;
-    return mine + ((lane & 1) != 0 ? r.steps[0][mine] : 0);
+    HR_UNROLL
+    for (uint32_t k = 4; k-- > 0;) {
+        at += (rank >> k & 1) != 0 ? r.steps[k][at] : 0;
+    }
+    return at;
+}
+
+/* A thread for each of the next symbols, the first one at r.next of the window, with
+ * r.done lengths of n before. The group leaves in step. */
+template <class Group, class Room>
+static __device__ __forceinline__ void
+deflate_read_symbols(const Group &group, const uint32_t *input, uint32_t window,
+                     uint32_t n, Room &r) {
+    constexpr uint32_t MOST =
+        Group::THREADS < sizeof r.found ? Group::THREADS : sizeof r.found;
+    const uint32_t done = r.done, last = r.last;
+    const uint32_t own = deflate_find_own(min(group.rank, MOST - 1), r, r.next);
+    const bool is_mine = group.rank < MOST && own < Room::WINDOW;
+    const uint32_t bits = deflate_peek(input, window + own);
+    const uint32_t e = r.symbols[bits & 127], symbol = e >> 3;
+    const uint32_t behind = own + (e & 7) + deflate_repeat_nbits(symbol);
+    const bool is_bad = e == 0 || (symbol == 16 && done == 0 && group.rank == 0);
+    uint32_t sum[1] = {!is_mine ? 0
+                       : is_bad ? 1024 /* more than there can be */
+                                : deflate_repeats(symbol, bits >> (e & 7))};
+    const uint32_t repeats = sum[0];
+    if (is_mine) {
+        r.found[group.rank] = (uint8_t)symbol;
+    }
+    group.sum_up(sum, r.sums);
+    group.sync();
+    const uint32_t end = done + sum[0], begin = end - repeats;
+    if (is_mine && begin < n) {
+        uint32_t i = group.rank, value = symbol;
+        HR_NO_UNROLL
+        while (value == 16 && i > 0) {
+            value = r.found[--i];
+        }
+        value = value == 16 ? last : value > 16 ? 0 : value;
+        HR_NO_UNROLL
+        for (uint32_t k = begin; end <= n && value != 0 && k < end; k++) {
+            r.lengths[k] = (uint8_t)value;
+        }
+        if (end >= n) {
+            r.end = end == n ? window + behind : DEFLATE_NO_END;
+        } else if (group.rank == MOST - 1 || behind >= Room::WINDOW) {
+            r.next = behind;
+            r.done = end;
+            r.last = value;
+        }
+    }
+    group.sync();
 }
 
 /* n lengths. Where a symbol begins, only the one before tells: so steps from everywhere
- * come first, then the true ones, and a lane treats each of 32. Returns where the lengths
- * end, or 0. */
-static __device__ __forceinline__ uint32_t deflate_read_lengths(uint32_t lane,
+ * come first, then the true ones. Returns where the lengths end, or 0. */
+template <class Group, class Room>
+static __device__ __forceinline__ uint32_t deflate_read_lengths(const Group &group,
                                                                 const uint32_t *input,
                                                                 uint32_t at, uint32_t n,
-                                                                deflate_header_room &r) {
-    uint32_t done = 0, last = 0, result = 0;
-    bool is_over = false;
+                                                                Room &r) {
     HR_NO_UNROLL
-    while (!is_over && at < DEFLATE_HEADER_MOST_NBITS) {
-        const uint32_t window = at;
-        uint32_t next = 0;
-        deflate_note_steps(lane, input, window, r);
-        HR_NO_UNROLL
-        while (!is_over && next < DEFLATE_WINDOW_NBITS) {
-            const uint32_t own = deflate_find_own(lane, r, next), mine = window + own;
-            const bool is_mine = own < DEFLATE_WINDOW_NBITS;
-            const uint32_t nsymbols =
-                (uint32_t)__popc(__ballot_sync(0xFFFFFFFF, is_mine));
-            const uint32_t bits = deflate_peek(input, mine);
-            const uint32_t e = r.symbols[bits & 127], symbol = e >> 3;
-            uint32_t value = symbol < 16 ? symbol : 0;
-            uint32_t repeats = !is_mine ? 0
-                               : e == 0 ? 1024 /* bad: more than there can be */
-                                        : deflate_repeats(symbol, bits >> (e & 7));
-            const uint32_t known = __ballot_sync(0xFFFFFFFF, is_mine && symbol != 16) &
-                                   (0xFFFFFFFF >> (31 - lane));
-            const uint32_t known_value = __shfl_sync(
-                0xFFFFFFFF, value, known != 0 ? 31 - (uint32_t)__clz(known) : 0);
-            value = symbol != 16 ? value : known != 0 ? known_value : last;
-            uint32_t sum = repeats;
-            HR_UNROLL
-            for (uint32_t d = 1; d < 32; d <<= 1) {
-                const uint32_t before = __shfl_up_sync(0xFFFFFFFF, sum, d);
-                sum += lane >= d ? before : 0;
-            }
-            const uint32_t enough = __ballot_sync(0xFFFFFFFF, is_mine && done + sum >= n);
-            const uint32_t final = enough != 0 ? (uint32_t)__ffs(enough) - 1 : 31;
-            const uint32_t total = done + __shfl_sync(0xFFFFFFFF, sum, final);
-            const uint32_t first = __shfl_sync(0xFFFFFFFF, symbol, 0);
-            const uint32_t end = __shfl_sync(
-                0xFFFFFFFF, mine + (e & 7) + deflate_repeat_nbits(symbol), final);
-            const bool is_good = total <= n && (done > 0 || first != 16);
-            if (is_good && is_mine && lane <= final) {
-                HR_NO_UNROLL
-                for (uint32_t i = 0; i < repeats; i++) {
-                    r.lengths[done + sum - repeats + i] = (uint8_t)value;
-                }
-            }
-            last = __shfl_sync(0xFFFFFFFF, value, nsymbols - 1);
-            done = total;
-            result = is_good && enough != 0 ? end : 0;
-            is_over = !is_good || enough != 0;
-            __syncwarp();
-        }
-        at = window + next;
+    for (uint32_t i = group.rank; i < sizeof r.lengths / 4; i += Group::THREADS) {
+        ((uint32_t *)r.lengths)[i] = 0; /* no zeros are written later */
     }
-    return result;
+    if (group.rank == 0) {
+        r.next = r.done = r.last = r.end = 0;
+    }
+    uint32_t next = 0, end = 0;
+    HR_NO_UNROLL
+    while (end == 0 && at < DEFLATE_HEADER_MOST_NBITS) {
+        deflate_note_steps(group, input, at, r);
+        HR_NO_UNROLL
+        while (end == 0 && next < Room::WINDOW) {
+            deflate_read_symbols(group, input, at, n, r);
+            next = r.next;
+            end = r.end;
+        }
+        at += next;
+        next = 0;
+        group.sync();
+        if (group.rank == 0) {
+            r.next = 0;
+        }
+    }
+    return end == DEFLATE_NO_END ? 0 : end;
 }
 
 /* In a run of one byte the longest match comes over and over, a code that never lets a
@@ -194,27 +243,92 @@ static __device__ __forceinline__ uint32_t deflate_period(uint32_t lane,
 
 /* The lengths of both codes, of which there are nliterals and ndistances. Returns where
  * they end, or 0. */
-static __device__ __forceinline__ uint32_t deflate_read_description(
-    uint32_t lane, const uint32_t *input, uint32_t at, uint32_t &nliterals,
-    uint32_t &ndistances, deflate_header_room &room) {
+template <class Group, class Room>
+static __device__ __forceinline__ uint32_t
+deflate_read_description(const Group &group, const uint32_t *input, uint32_t at,
+                         uint32_t &nliterals, uint32_t &ndistances, Room &room) {
     const uint32_t bits = deflate_peek(input, at);
     nliterals = (bits & 31) + 257;
     ndistances = (bits >> 5 & 31) + 1;
     const uint32_t nown = (bits >> 10 & 15) + 4;
     at += 14;
     const bool is_good = nliterals <= 286 && ndistances <= 30 &&
-                         deflate_read_own_code(lane, input, at, nown, room);
-    return is_good ? deflate_read_lengths(lane, input, at + 3 * nown,
+                         deflate_read_own_code(group, input, at, nown, room);
+    return is_good ? deflate_read_lengths(group, input, at + 3 * nown,
                                           nliterals + ndistances, room)
                    : 0;
 }
 
-static __device__ __forceinline__ void deflate_fixed_lengths(uint32_t lane,
+template <class Group>
+static __device__ __forceinline__ void deflate_fixed_lengths(const Group &group,
                                                              uint8_t *lengths) {
-    for (uint32_t i = lane; i < DEFLATE_NLITERALS + DEFLATE_NDISTANCES; i += 32) {
+    HR_NO_UNROLL
+    for (uint32_t i = group.rank; i < DEFLATE_NLITERALS + DEFLATE_NDISTANCES;
+         i += Group::THREADS) {
         lengths[i] = i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : i < 288 ? 8 : 5;
     }
-    __syncwarp();
+    group.sync();
+}
+
+/* A warp makes what is its own of a code: entries of 32 symbols from `symbol` on, and, if
+ * those are the first, the code. chunk: of the code's n. */
+template <class Entries>
+static __device__ __forceinline__ void
+deflate_make_chunk(uint32_t lane, uint32_t length, uint32_t chunk, uint32_t n,
+                   const uint32_t (*counts)[16], typename Entries::type *entries,
+                   deflate_code &code, uint32_t &is_code) {
+    uint32_t all = 0, before = 0;
+    HR_NO_UNROLL
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t count = lane < 16 ? counts[i][lane] : 0;
+        all += count;
+        before += i < chunk ? count : 0;
+    }
+    uint32_t first, limit, base;
+    const bool is_good = deflate_make_code(lane, all, true, first, limit, base);
+    if (chunk == 0 && lane < 16) {
+        code.limits[lane] = limit;
+        code.bases[lane] = base;
+        is_code = is_good;
+    }
+    deflate_put_entries<Entries>(lane, chunk * 32 + lane, length, first + before,
+                                 entries);
+}
+
+/* The group makes both codes. Returns whether they are. */
+template <class Group, class Room, uint32_t LOG>
+static __device__ __forceinline__ bool
+deflate_make_codes(const Group &group, uint32_t nliterals, uint32_t ndistances,
+                   Room &room, deflate_tables<LOG> &t) {
+    constexpr uint32_t LAST = DEFLATE_NCHUNKS - 1, SHARE = LAST / Group::WARPS + 1;
+    uint32_t lengths[SHARE];
+    HR_UNROLL
+    for (uint32_t i = 0; i < SHARE; i++) {
+        const uint32_t chunk = group.warp + i * Group::WARPS;
+        const uint32_t k = (chunk < LAST ? chunk * 32 : nliterals) + group.lane;
+        const uint32_t end = chunk < LAST ? nliterals : nliterals + ndistances;
+        lengths[i] = chunk <= LAST && k < end ? room.lengths[k] : 0;
+        const uint32_t count = deflate_count(group.lane, lengths[i]);
+        if (chunk <= LAST && group.lane < 16) {
+            room.counts[chunk][group.lane] = count;
+        }
+    }
+    group.sync();
+    HR_UNROLL
+    for (uint32_t i = 0; i < SHARE; i++) {
+        const uint32_t chunk = group.warp + i * Group::WARPS;
+        if (chunk < LAST) {
+            deflate_make_chunk<deflate_literals>(group.lane, lengths[i], chunk, LAST,
+                                                 room.counts, t.all_literals,
+                                                 t.literal_code, room.is_code[0]);
+        } else if (chunk == LAST) {
+            deflate_make_chunk<deflate_distances>(group.lane, lengths[i], 0, 1,
+                                                  room.counts + LAST, t.all_distances,
+                                                  t.distance_code, room.is_code[1]);
+        }
+    }
+    group.sync();
+    return room.is_code[0] != 0 && room.is_code[1] != 0;
 }
 
 /* What decodes a block, where blocks are read; in shared memory. Lanes look at bits
@@ -225,15 +339,16 @@ template <uint32_t INPUT_NBYTES, uint32_t LOG> struct deflate_desk {
     deflate_header header;
 };
 
-/* A warp reads the header at `at`, of a stream that ends at `end`, both in bits of the
- * input, and makes the codes. desk_at, room_at: in shared memory. (A call, since
- * nvcc 13.0 never ends where this is part of a larger function.) */
-template <class Desk>
-static __device__ HR_NO_INLINE void deflate_read_header(uint32_t lane, uint32_t desk_at,
-                                                        uint32_t room_at, uint32_t at,
-                                                        uint32_t end) {
+/* The header at `at`, of a stream that ends at `end`, both in bits of the input, and its
+ * codes. desk_at, room_at: in shared memory. (A call, since nvcc 13.0 never ends where
+ * this is part of a larger function.) */
+template <class Group, class Desk>
+static __device__ HR_NO_INLINE void
+deflate_read_header(uint32_t desk_at, uint32_t room_at, uint32_t at, uint32_t end) {
+    typedef deflate_header_room<Group::THREADS> header_room;
+    const Group group;
     Desk &desk = *(Desk *)(hr_shared() + desk_at);
-    deflate_header_room &room = *(deflate_header_room *)(hr_shared() + room_at);
+    header_room &room = *(header_room *)(hr_shared() + room_at);
     const uint32_t bits = deflate_peek(desk.input, at), kind = bits >> 1 & 3;
     uint32_t begin = at + 3, nstored = 0, period = 1;
     bool is_good = kind != 3;
@@ -246,23 +361,18 @@ static __device__ HR_NO_INLINE void deflate_read_header(uint32_t lane, uint32_t 
     } else if (kind != 3) {
         uint32_t nliterals = DEFLATE_NLITERALS, ndistances = DEFLATE_NDISTANCES;
         if (kind == 1) {
-            deflate_fixed_lengths(lane, room.lengths);
+            deflate_fixed_lengths(group, room.lengths);
         } else {
-            begin = deflate_read_description(lane, desk.input, begin, nliterals,
+            begin = deflate_read_description(group, desk.input, begin, nliterals,
                                              ndistances, room);
         }
-        is_good = begin != 0 && room.lengths[DEFLATE_END] != 0;
-        is_good = is_good && deflate_make_code<deflate_literals>(
-                                 lane, room.lengths, nliterals, true,
-                                 desk.tables.all_literals, desk.tables.literal_code);
-        is_good = is_good && deflate_make_code<deflate_distances>(
-                                 lane, room.lengths + nliterals, ndistances, true,
-                                 desk.tables.all_distances, desk.tables.distance_code);
-        if (is_good) {
-            period = deflate_period(lane, room.lengths, nliterals, ndistances);
+        is_good = begin != 0 && room.lengths[DEFLATE_END] != 0 &&
+                  deflate_make_codes(group, nliterals, ndistances, room, desk.tables);
+        if (is_good && group.warp == 0) {
+            period = deflate_period(group.lane, room.lengths, nliterals, ndistances);
         }
     }
-    if (lane == 0) {
+    if (group.rank == 0) {
         deflate_header &h = desk.header;
         h.code = 0;
         if (!is_good) {

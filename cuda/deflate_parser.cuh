@@ -21,7 +21,6 @@ template <class C> class deflate_parser : deflate_tiles<C> {
     using base::nlanes;
     using base::NONE;
     using base::produced;
-    using base::segment;
     using base::shared;
     using base::src;
     using base::src_nbytes;
@@ -57,6 +56,9 @@ template <class C> class deflate_parser : deflate_tiles<C> {
         comes = HEADER;
         is_last = false;
         nlanes = Group::THREADS;
+        if (group.rank == 0) {
+            shared->expected = shared->nstubborn = 0;
+        }
         return true;
     }
 
@@ -229,10 +231,8 @@ template <class C> class deflate_parser : deflate_tiles<C> {
         }
         const typename base::place p = this->stage(DEFLATE_HEADER_NBYTES);
         group.sync();
-        if (group.rank < 32) {
-            deflate_read_header<desk>(group.rank, lz_layout<C>::SCRATCH, buffer.bytes_at,
-                                      p.begin, p.end);
-        }
+        deflate_read_header<Group, desk>(lz_layout<C>::SCRATCH, buffer.bytes_at, p.begin,
+                                         p.end);
         group.sync();
         const deflate_header &h = shared->header;
         code = h.code;
@@ -245,7 +245,9 @@ template <class C> class deflate_parser : deflate_tiles<C> {
             return take_stored(end, h.nstored, step);
         }
         consumed = end;
-        segment = C::BITS - C::BITS % h.period;
+        if (group.rank == 0) {
+            shared->block_begin = (uint32_t)consumed;
+        }
         lead = C::LEAD - C::LEAD % h.period;
         deflate_fill_tables(group, shared->tables);
         comes = SYMBOLS;

@@ -14,8 +14,8 @@
 #ifndef HR_CUDA_DEFLATE_TILES_CUH
 #define HR_CUDA_DEFLATE_TILES_CUH
 
+#include "deflate_exits.cuh"
 #include "deflate_team.cuh"
-#include "deflate_walk.cuh"
 
 template <class C> class deflate_tiles {
   protected:
@@ -29,13 +29,24 @@ template <class C> class deflate_tiles {
         uint32_t cut;         /* the first lane that ends the tile; see cut_tile */
         uint32_t end, nbytes; /* of the tile */
         uint32_t is_end;      /* … of the block, too */
+        uint32_t parts_at;    /* in the buffer, behind the literals */
+        uint32_t block_begin; /* where its symbols begin: low bits of `consumed` */
+        uint32_t expected;    /* bits of them; 0: not known yet */
         uint32_t is_bad;      /* the tile holds a match from too far */
         uint32_t code;
-        uint32_t again[3]; /* has some warp to go again? in three rounds in turns */
+        uint32_t again[3];  /* has some warp to go again? in three rounds in turns */
+        uint32_t gives_up;  /* some warp, see agree */
+        uint32_t nstubborn; /* tiles whose lanes are not expected to fall in step */
         uint32_t exits[Group::WARPS];
         uint32_t sums[2 * Group::WARPS], index_sums[Group::WARPS];
     };
-    static_assert(sizeof(deflate_header_room) <= C::STRETCH, "headers are read there");
+    static_assert(sizeof(deflate_header_room<Group::THREADS>) <= C::ROOM_NBYTES,
+                  "headers are read in a buffer");
+    typedef deflate_exits<Group::THREADS> exits; /* in a buffer before parts are */
+    static_assert(!C::EXITS || sizeof(exits) <= C::ROOM_NBYTES, "a buffer has room");
+    /* So many tiles are taken by ways from all bits behind one that needed it. */
+    static constexpr uint32_t STUBBORN_TILES = 15;
+    static constexpr uint32_t PATIENCE = 32; /* walks of a warp; see agree */
 
     const Group group;
     board *const shared;
@@ -79,24 +90,58 @@ template <class C> class deflate_tiles {
         if (group.rank == 0) {
             shared->cut = NONE;
             shared->is_bad = shared->code = 0;
-            shared->again[0] = shared->again[1] = shared->again[2] = 0;
+            begin_to_agree();
         }
         group.sync();
+        choose_segment();
         const uint32_t position = lz_position(dst + produced);
-        const lz_tile tile = {buffer.parts, buffer.words, lz_base(position)};
-        if (!parse(buffer, tile, p)) {
-            parse_one_by_one(buffer, tile, p);
+        const uint32_t base = lz_base(position);
+        if (!parse(buffer, base, p)) {
+            parse_one_by_one(buffer, base, p);
             code = shared->code;
         }
         step.kind = LZ_TILE;
         step.nbytes = shared->nbytes;
+        const lz_tile tile = tile_of(buffer, shared->parts_at, base);
         lz_index<C::WORDS>(group, tile, position - tile.base + step.nbytes,
                            shared->index_sums);
         consumed += shared->end - p.begin;
         produced += step.nbytes;
         is_over = shared->is_end != 0;
+        if (C::EVEN && is_over && group.rank == 0) {
+            const uint32_t nbits = (uint32_t)consumed - shared->block_begin;
+            shared->expected = nbits + nbits / 32;
+        }
         prefetch();
         return step.nbytes > 0;
+    }
+
+    /* Blocks of a stream are about as long: what is expected of this one, and a bit more,
+     * is shared by as many tiles as it takes. */
+    __device__ __forceinline__ void choose_segment() {
+        constexpr uint32_t LEAST = C::BITS / 4 > 96 ? C::BITS / 4 : 96;
+        uint32_t bits = C::BITS;
+        if (C::EVEN) {
+            const uint32_t done = (uint32_t)consumed - shared->block_begin;
+            if (done < shared->expected) {
+                const uint32_t left = shared->expected - done;
+                const uint32_t nlanes_all =
+                    (left - 1) / (C::BITS * Group::THREADS) * Group::THREADS +
+                    Group::THREADS;
+                bits = min(max(left / nlanes_all + 1, LEAST), C::BITS);
+            }
+        }
+        segment = bits - bits % shared->header.period;
+    }
+
+    static __device__ __forceinline__ lz_tile tile_of(const lz_buffer &buffer,
+                                                      uint32_t parts_at, uint32_t base) {
+        return {(uint32_t *)(buffer.bytes + parts_at), buffer.words, base};
+    }
+
+    __device__ __forceinline__ void begin_to_agree() const {
+        shared->again[0] = shared->again[1] = shared->again[2] = 0;
+        shared->gives_up = 0;
     }
 
     __device__ __forceinline__ void clear_words(const lz_buffer &buffer) const {
@@ -107,7 +152,7 @@ template <class C> class deflate_tiles {
 
   private:
     /* By all lanes. False if not one symbol was taken, or one that is not right. */
-    __device__ __forceinline__ bool parse(const lz_buffer &buffer, const lz_tile &tile,
+    __device__ __forceinline__ bool parse(const lz_buffer &buffer, uint32_t base,
                                           const place &p) {
         /* Symbols that begin before the limit end in the stream. */
         const uint32_t limit =
@@ -116,7 +161,7 @@ template <class C> class deflate_tiles {
             return false;
         }
         nlanes = min(nlanes, (limit - p.begin + segment - 1) / segment);
-        const bool is_on = group.rank < nlanes;
+        bool is_on = group.rank < nlanes;
         const uint32_t begin = min(p.begin + group.rank * segment, limit);
         const uint32_t end = min(begin + segment, limit);
         deflate_lane k = {};
@@ -129,18 +174,19 @@ template <class C> class deflate_tiles {
             entry = k.stop == DEFLATE_RUNS_ON ? k.at : begin;
         }
         __syncwarp();
-        agree(is_on, end, entry, k);
+        settle(*(exits *)buffer.bytes, begin, end, is_on, entry, k);
         uint32_t sums[2] = {k.counts, k.nbytes};
         group.sum_up(sums, shared->sums);
         const bool is_kept = cut_tile(is_on, entry, k, sums);
         if (is_kept && k.nbytes > 0) {
-            const uint32_t at = lz_position(dst + produced) - tile.base;
+            const lz_tile tile = tile_of(buffer, shared->parts_at, base);
+            const uint32_t at = lz_position(dst + produced) - base;
             const uint32_t before = sums[0] - k.counts; /* parts and literals */
             sink.part = hr_shared_name(tile.parts + 1) + 4 * (before & 0xFFFF);
             sink.literal = hr_shared_name(buffer.bytes) + (before >> 16);
             sink.words = hr_shared_name(tile.words);
             sink.at = at + sums[1] - k.nbytes;
-            sink.base = tile.base;
+            sink.base = base;
             sink.shared = hr_shared_name(hr_shared());
             sink.farthest = min(produced - floor, DEFLATE_FARTHEST) - at;
             const uint32_t put_end = k.stop == DEFLATE_RUNS_ON ? end : k.at;
@@ -154,17 +200,58 @@ template <class C> class deflate_tiles {
         return shared->is_bad == 0 && shared->end != p.begin;
     }
 
-    /* Count, and go again until each lane starts where the one before it leaves. */
-    __device__ __forceinline__ void agree(bool is_on, uint32_t end, uint32_t &entry,
+    /* Each lane's entry becomes the true one; its symbols are counted from there. */
+    __device__ __forceinline__ void settle(exits &room, uint32_t begin, uint32_t end,
+                                           bool &is_on, uint32_t &entry,
+                                           deflate_lane &k) {
+        if (!C::EXITS) {
+            agree<false>(is_on, end, entry, k);
+        } else if (shared->nstubborn > 0 || !agree<true>(is_on, end, entry, k)) {
+            find_entry(room, begin, end, is_on, entry);
+            agree<false>(is_on, end, entry, k);
+        }
+    }
+
+    /* By ways from all bits. Behind the end of the true one no lane is on. */
+    __device__ __forceinline__ void find_entry(exits &room, uint32_t begin, uint32_t end,
+                                               bool &is_on, uint32_t &entry) const {
+        group.sync();
+        if (group.rank == 0) {
+            begin_to_agree();
+            shared->nstubborn =
+                shared->nstubborn == 0 ? STUBBORN_TILES : shared->nstubborn - 1;
+        }
+        if (is_on) {
+            deflate_note_exits<C::LOG, Group::THREADS>(
+                group.rank, shared_at(shared->input), shared_at(&shared->tables),
+                shared_at(&room), begin, end);
+        }
+        const uint32_t enters = deflate_enter(group, room);
+        is_on = is_on && enters != DEFLATE_NO_EXIT;
+        entry = begin + enters;
+    }
+
+    static __device__ __forceinline__ uint32_t shared_at(const void *place) {
+        return (uint32_t)((const uint8_t *)place - hr_shared());
+    }
+
+    /* Count, and go again until each lane starts where the one before it leaves; false if
+     * that takes too long and MAY_GIVE_UP. */
+    template <bool MAY_GIVE_UP>
+    __device__ __forceinline__ bool agree(bool is_on, uint32_t end, uint32_t &entry,
                                           deflate_lane &k) {
         deflate_sink none = {};
         uint32_t enters = entry; /* where the lane before the warp's first one leaves */
-        uint32_t exit = NONE;
+        uint32_t exit = NONE, nwalks = 0;
         bool goes = is_on;
         HR_NO_UNROLL
         for (uint32_t round = 0;; round = round == 2 ? 0 : round + 1) {
             HR_NO_UNROLL
             while (__any_sync(0xFFFFFFFF, goes)) {
+                if (MAY_GIVE_UP && nwalks++ == PATIENCE) {
+                    shared->gives_up = 1;
+                    break;
+                }
                 if (goes) {
                     k.at = entry;
                     deflate_walk<C, DEFLATE_COUNT>(shared->input, shared->tables, end, k,
@@ -178,7 +265,7 @@ template <class C> class deflate_tiles {
                 entry = goes ? before : entry;
             }
             if (Group::WARPS == 1 || !pass_on(round, is_on, exit, enters, entry, goes)) {
-                return;
+                return !MAY_GIVE_UP || shared->gives_up == 0;
             }
         }
     }
@@ -194,7 +281,7 @@ template <class C> class deflate_tiles {
             shared->again[round == 2 ? 0 : round + 1] = 0;
         }
         group.sync();
-        if (group.lane == 0 && group.warp > 0 && is_on) {
+        if (group.lane == 0 && group.warp > 0 && is_on && shared->gives_up == 0) {
             const uint32_t before = shared->exits[group.warp - 1];
             goes = before != NONE && before != entry;
             if (goes) {
@@ -212,7 +299,7 @@ template <class C> class deflate_tiles {
                                              const deflate_lane &k,
                                              const uint32_t (&sums)[2]) {
         const bool is_over_full =
-            (sums[0] & 0xFFFF) > C::PARTS || sums[0] >> 16 > C::STRETCH ||
+            4 * (sums[0] & 0xFFFF) + (sums[0] >> 16) > C::ROOM_NBYTES ||
             sums[1] > C::OUTPUT - LZ_ROW || sums[1] > dst_nbytes - produced;
         uint32_t cut = !is_on                      ? NONE
                        : is_over_full              ? 2 * group.rank
@@ -231,6 +318,7 @@ template <class C> class deflate_tiles {
             const bool is_whole = cut == NONE || (cut & 1) != 0;
             shared->end = is_whole ? k.at : entry;
             shared->nbytes = sums[1] - (is_whole ? 0 : k.nbytes);
+            shared->parts_at = ((sums[0] - (is_whole ? 0 : k.counts)) >> 16) + 3 & ~3U;
             shared->is_end = is_whole && k.stop == DEFLATE_AT_END;
         }
         const bool is_kept =
@@ -244,8 +332,10 @@ template <class C> class deflate_tiles {
 
     /* By one lane, which stops before what is wrong: where that is the first symbol, it
      * tells. */
-    __device__ __forceinline__ void
-    parse_one_by_one(const lz_buffer &buffer, const lz_tile &tile, const place &p) {
+    __device__ __forceinline__ void parse_one_by_one(const lz_buffer &buffer,
+                                                     uint32_t base, const place &p) {
+        constexpr uint32_t LITERALS = C::ROOM_NBYTES / 4, PARTS = C::PARTS - LITERALS / 4;
+        const lz_tile tile = tile_of(buffer, LITERALS, base);
         group.sync();
         clear_words(buffer);
         group.sync();
@@ -255,8 +345,8 @@ template <class C> class deflate_tiles {
             bool was_literal = false;
             deflate_one q = {};
             HR_NO_UNROLL
-            while (q.is_end == 0 && at < 8 * C::INPUT - 128 && nparts + 9 <= C::PARTS &&
-                   nbytes + 258 <= C::OUTPUT - LZ_ROW && nliterals < C::STRETCH) {
+            while (q.is_end == 0 && at < 8 * C::INPUT - 128 && nparts + 9 <= PARTS &&
+                   nbytes + 258 <= C::OUTPUT - LZ_ROW && nliterals < LITERALS) {
                 deflate_read_one(shared->input, shared->tables, at, p.end,
                                  produced - floor + nbytes,
                                  dst_nbytes - produced - nbytes, q);
@@ -280,6 +370,7 @@ template <class C> class deflate_tiles {
             }
             shared->end = at;
             shared->nbytes = nbytes;
+            shared->parts_at = LITERALS;
             shared->is_end = q.code == 0 && q.is_end != 0;
         }
         group.sync();

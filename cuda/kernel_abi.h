@@ -102,12 +102,12 @@ enum {
 /* Teams of Deflate's decoder; a w is so many warps that parse and make output in turns,
  * a p so many that parse, beside others that make it; an s as above. */
 #define HR_K_DEFLATE_TEAMS(X)                                                            \
-    X(w4, 128, 24624)                                                                    \
-    X(w4s, 128, 24624)                                                                   \
-    X(w8, 256, 52336)                                                                    \
-    X(w8s, 256, 47216)                                                                   \
-    X(p16, 1024, 191664)                                                                 \
-    X(p24s, 1024, 210736)
+    X(w4, 128, 24640)                                                                    \
+    X(w4s, 128, 24384)                                                                   \
+    X(w8, 256, 52352)                                                                    \
+    X(w8s, 256, 46720)                                                                   \
+    X(p16, 1024, 206016)                                                                 \
+    X(p24s, 1024, 207680)
 
 #define HR_K_DEFLATE_TEAM(name, threads, shared_nbytes) HR_K_DEFLATE_##name,
 enum { HR_K_DEFLATE_TEAMS(HR_K_DEFLATE_TEAM) HR_K_DEFLATE_NTEAMS };

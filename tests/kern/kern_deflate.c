@@ -183,6 +183,28 @@ static void add_uniform(decode_batch *b) {
     free(stream);
 }
 
+/* Rows of random bytes between others: codes of eight bits by the hundred, so that lanes
+ * do not fall in step. */
+static void add_noise(decode_batch *b) {
+    enum { ROW = 512, NROWS = 160 };
+    uint8_t *raw = must_malloc(NROWS * ROW);
+    for (int level = 1; level <= 9; level += 4) {
+        for (uint32_t i = 0; i < NROWS * ROW; i++) {
+            uint64_t random = random_next(&b->random);
+            uint32_t row = i / ROW;
+            raw[i] = (uint8_t)(row % 4 == 0 ? random % 3 : row < 100 ? random >> 9 : row);
+        }
+        uint8_t *stream;
+        const settings s = {level, 15, 9, level == 9 ? Z_HUFFMAN_ONLY : 0};
+        uint32_t n = compress_raw(raw, NROWS * ROW, &s, &stream);
+        add(b, stream, n, NROWS * ROW);
+        stream[n / 2] ^= 4;
+        add(b, stream, n, NROWS * ROW);
+        free(stream);
+    }
+    free(raw);
+}
+
 /* A stream cut after every byte, with every bit wrong, and for every wrong size. */
 static void add_neighbours(decode_batch *b) {
     deflate_writer w = {0};
@@ -362,6 +384,7 @@ int main(int argc, char **argv) {
     add_drawn(b, is_small ? 4 : 30);
     if (!is_small) {
         add_uniform(b);
+        add_noise(b);
         decode_batch_run(b);
         b->nteams = 2;
         add_settings(b);
