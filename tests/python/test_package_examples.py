@@ -1,5 +1,8 @@
 """The examples run as they stand. SPDX-License-Identifier: Apache-2.0"""
 
+import concurrent.futures
+import functools
+import importlib.util
 import os
 import subprocess
 import sys
@@ -29,32 +32,49 @@ EXAMPLES = {
 ELEVATION = ROOT / "examples" / "data" / "jacksboro.zarr" / "elevation"
 ON_A_GPU = {"dask_blocks.py": (ELEVATION, "cuda"), "tiff_batch.py": ("cuda",),
             "training.py": (ELEVATION, "cuda")}  # those that use none unless told
-
-
 WANTS = {"cog_to_gpu.py": "rasterio"}  # beyond what the other examples want
 
 
-def run(name, *arguments):
-    if name in WANTS:
-        pytest.importorskip(WANTS[name])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    result = subprocess.run([sys.executable, ROOT / "examples" / "python" / name, *arguments],
-                            capture_output=True, text=True, env=environment, check=False)
-    assert result.returncode == 0, result.stderr
-    assert EXAMPLES[name] in result.stdout
-
-
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_an_example_runs(name):
-    run(name)
-
-
-@pytest.mark.parametrize("name", ON_A_GPU)
-def test_an_example_runs_on_a_gpu(name):
+@functools.cache
+def why_no_gpu():
     try:
         hr.device_info("cuda:0")
     except hr.Error as error:
-        pytest.skip(f"no GPU: {error}")
-    for module in ("cupy", "torch"):
-        pytest.importorskip(module)
-    run(name, *ON_A_GPU[name])
+        return f"no GPU: {error}"
+    missing = [module for module in ("cupy", "torch") if not importlib.util.find_spec(module)]
+    return f"without {missing}" if missing else None
+
+
+def why_not(name, device):
+    """Why this one is left out; None where it is not."""
+    module = WANTS.get(name, "numpy")
+    if not importlib.util.find_spec(module):
+        return f"without {module}"
+    return why_no_gpu() if device else None
+
+
+def run(name, device):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    arguments = ON_A_GPU[name] if device else ()
+    return subprocess.run([sys.executable, ROOT / "examples" / "python" / name, *arguments],
+                          capture_output=True, text=True, env=environment, check=False)
+
+
+@pytest.fixture(scope="module")
+def runs(request):
+    """Of those that were chosen, each in a process of its own, as many at once as there are cores:
+    most of their time is imports."""
+    chosen = {tuple(item.callspec.params[name] for name in ("name", "device"))
+              for item in request.session.items if item.path == request.path}
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield {key: pool.submit(run, *key) for key in sorted(chosen) if why_not(*key) is None}
+
+
+@pytest.mark.parametrize(("name", "device"), [*((name, "") for name in EXAMPLES),
+                                              *((name, "cuda") for name in ON_A_GPU)])
+def test_an_example_runs(runs, name, device):
+    if reason := why_not(name, device):
+        pytest.skip(reason)
+    result = runs[name, device].result()
+    assert result.returncode == 0, result.stderr
+    assert EXAMPLES[name] in result.stdout
