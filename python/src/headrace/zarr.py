@@ -193,7 +193,7 @@ class Pipeline(BatchedCodecPipeline):
         source: _Source | None = getattr(self, "_source", None)
         if source is None:
             raise _NotHere("chunks inside a shard, read by zarr-python")
-        if not all(isinstance(row[0], StorePath) for row in rows):
+        if rows and not isinstance(rows[0][0], StorePath):
             raise _NotHere("chunks that lie in no store")
         path = _path_of_array(source, rows[0][0].path) if rows else ""
         skip = len(path) + 1 if path else 0
@@ -210,6 +210,8 @@ class Pipeline(BatchedCodecPipeline):
         else:
             absent = await _from_values(source, rows, keys, merged, array)
         _counts["native" if is_local else "callback"] += 1
+        if not absent:
+            return ({"status": "present"},) * len(rows)
         return tuple({"status": "missing" if row[0].path in absent else "present"}
                      for row in rows)
 
