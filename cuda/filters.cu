@@ -1,5 +1,6 @@
 /* Filters beside the store's steps: running sums, packed bits, and items that may have no
  * value. SPDX-License-Identifier: Apache-2.0 */
+#include "filters_bits.cuh"
 #include "filters_exact.cuh"
 #include "filters_float.cuh"
 #include "filters_rows.cuh"
@@ -296,6 +297,9 @@ static __device__ __forceinline__ hr_u128 unpack_any(const hr_k_filter_task &t,
 
 static __device__ __forceinline__ hr_u128 unpack_slot(const hr_k_filter_task &t,
                                                       uint64_t first) {
+    if (t.high_first != 0) {
+        return unpack_high_first(t, first);
+    }
     switch (t.nbytes) {
     case 1:
         return unpack_any<1>(t, first);
@@ -327,7 +331,7 @@ make_tile(const hr_k_filter &p, const hr_k_filter_task &t, uint32_t tile) {
     }
     const uint64_t first = at >> log_nbytes;
     if constexpr (IS_BITS) {
-        const bool is_bool = t.width == 1 && t.nbytes == 1 && !t.is_signed;
+        const bool is_bool = t.width == 1 && t.nbytes == 1 && !t.is_signed && t.row == 0;
         store_slot(t.dst + at, t.dst + nbytes,
                    is_bool ? unpack_bools(t, first) : unpack_slot(t, first));
     } else {

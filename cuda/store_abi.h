@@ -192,14 +192,16 @@ typedef struct hr_k_filter_task {
     uint32_t width;  /* in bits, of an item at src */
     uint32_t first_bit;
     uint32_t is_signed;  /* the highest of the bits is repeated above it */
-    uint32_t high_first; /* bits of a byte are taken from the highest on; width 1.
+    uint32_t high_first; /* bits, and those of a byte, are taken from the highest on, and
+                            first_bit is 0.
                             ROWS: the highest byte of an item stands first, beforehand */
     uint32_t status_index;
     uint64_t check;       /* const uint8_t *: the byte here must be …, 0 for none */
     uint32_t check_value; /* … this, else the status is HR_K_BAD_PADDING */
     uint32_t first_tile;  /* tiles of the tasks before this one */
     uint64_t row, stride; /* ROWS: items of a row, and from an item to the one that is
-                             added to it; whole rows, and neither is 0 */
+                             added to it; whole rows, and neither is 0. BITS, high_first:
+                             items of a row, which begins with a byte; 0: all in one */
     uint64_t a, b;        /* SCALE: as 64-bit integers of the same sign */
     uint32_t from, rounding, out_of_range; /* CAST */
     uint32_t nmapped;                      /* CAST: items that become others */

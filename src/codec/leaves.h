@@ -79,9 +79,10 @@ typedef struct hr__stage {
     hr_dtype items; /* that it makes; SUM and SCALE work in that type, and but for planes
                        it is little-endian */
     uint64_t nbytes;
-    /* SUM: where row > 0, not of items but of integers of component_nbytes, along rows of
-     * so many, each added to the one `stride` before it. has_planes: such a row then has
-     * the first bytes of its items, their second bytes, … */
+    /* UNPACK with high_first: row as for the kernel (store_abi.h). SUM: where row > 0,
+     * not of items but of integers of component_nbytes, along rows of so many, each added
+     * to the one `stride` before it. has_planes: such a row then has the first bytes of
+     * its items, their second bytes, … */
     uint64_t row, stride;
     bool has_planes;
     /* UNPACK: from byte packed_at on, `width` bits for each component. */

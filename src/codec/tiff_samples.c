@@ -6,6 +6,7 @@
 
 #include "codec/codecs.h"
 #include "codec/decode.h"
+#include "codec/leaves.h"
 #include "core/checked.h"
 #include "core/json.h"
 
@@ -111,6 +112,22 @@ static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
     return HR_OK;
 }
 
+/* Rows that end within a byte are counted, others go on like one. */
+static bool stage(const hr__codec *codec, hr__stage *out) {
+    const config *c = codec->config;
+    const hr_dtype *to = &codec->decoded.dtype;
+    *out = (hr__stage){.kind = HR__STAGE_UNPACK,
+                       .items = *to,
+                       .nbytes = codec->decoded.nbytes,
+                       .check_value = -1,
+                       .component_nbytes = (uint32_t)to->itemsize,
+                       .width = c->bits,
+                       .is_signed = c->sign != 0,
+                       .high_first = true,
+                       .row = (uint64_t)c->row * c->bits % 8 == 0 ? 0 : c->row};
+    return to->kind == HR_KIND_INT || to->kind == HR_KIND_UINT;
+}
+
 static bool fits(const hr_dtype *to, int64_t bits) {
     switch (to->kind) {
     case HR_KIND_INT:
@@ -166,6 +183,7 @@ const hr__codec_type hr__codec_tiff_samples = {
     .library = "built in",
     .parse = parse,
     .decode = decode,
+    .stage = stage,
     .max_ratio = 64, /* complex64 of 2 bytes; 64 bits of 1 never occur */
 };
 

@@ -56,6 +56,12 @@ static inline uint32_t hr__kfilter_tiles(const hr_k_filter_task *t) {
     const uint32_t tile = HR_K_UNPACK_TILE_NBYTES;
     return nbytes == 0 ? 1 : (uint32_t)((nbytes - 1) / tile + 1);
 }
+/* Bytes that an UNPACK task reads. */
+static inline uint64_t hr__kfilter_src_nbytes(const hr_k_filter_task *t) {
+    const uint64_t row = t->row == 0 ? t->nitems : t->row;
+    const uint64_t nrows = row == 0 ? 0 : t->nitems / row, rest = t->nitems - nrows * row;
+    return nrows * ((row * t->width + 7) / 8) + (rest * t->width + 7) / 8;
+}
 static inline uint32_t hr__ksum_tiles(const hr_k_filter_task *t) {
     return t->kind != HR_K_FILTER_ROWS || t->nitems == 0
                ? 1

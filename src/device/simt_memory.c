@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/checked.h"
+#include "device/kstore.h"
 
 typedef struct hr__simt_block {
     struct hr__simt_block *next;
@@ -240,9 +241,8 @@ static hr_status check_filter(const hr__simt_memory *m, hr__kernel kernel,
                         "a filter reads items of %" PRIu32 " bits at %#" PRIx64, t->width,
                         t->src);
     }
-    uint64_t nbits = t->nitems * t->width;
-    return hr__simt_memory_check(m, t->src, nbits / 8 + (nbits % 8 != 0),
-                                 "a filter's read", err);
+    return hr__simt_memory_check(m, t->src, hr__kfilter_src_nbytes(t), "a filter's read",
+                                 err);
 }
 
 hr_status hr__simt_memory_check_filter(const hr__simt_memory *m, hr__kernel kernel,

@@ -203,6 +203,7 @@ static hr_status push_unpack(hr__slab *slab, const hr__stage *stage, hr__devptr 
                              .first_bit = stage->first_bit,
                              .is_signed = stage->is_signed,
                              .high_first = stage->high_first,
+                             .row = stage->row,
                              .status_index = status_index};
     if (stage->check_value >= 0) {
         task.check = packed.chunk + stage->check_at;

@@ -132,8 +132,13 @@ static uint64_t bit_of(const hr_k_filter_task *t, const uint8_t *src, uint64_t i
 
 static uint64_t unpack(const hr_k_filter_task *t, const uint8_t *src, uint64_t i) {
     uint64_t bits = 0;
+    if (t->row != 0) {
+        src += i / t->row * ((t->row * t->width + 7) / 8);
+        i %= t->row;
+    }
     for (uint32_t k = 0; k < t->width; k++) {
-        bits |= bit_of(t, src, i * t->width + k) << k;
+        const uint32_t place = t->high_first ? t->width - 1 - k : k;
+        bits |= bit_of(t, src, i * t->width + k) << place;
     }
     bool is_negative = t->is_signed && (bits >> (t->width - 1) & 1) != 0;
     if (is_negative && t->width < 64) {

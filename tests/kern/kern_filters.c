@@ -47,12 +47,15 @@ static void make_bits(hr_k_filter_task *t, uint64_t *random) {
     t->width = 1 + (uint32_t)random_below(random, 8 * t->nbytes);
     if (random_below(random, 3) == 0) {
         t->nbytes = t->width = 1;
-        t->high_first = (uint32_t)random_below(random, 2);
+    }
+    t->high_first = (uint32_t)random_below(random, 2);
+    if (t->high_first && random_below(random, 2)) { /* the last row may be cut off */
+        t->row = 1 + random_below(random, random_below(random, 2) ? 40 : 1500);
     }
     if (t->width < 8 * t->nbytes && !t->high_first) {
         t->first_bit = (uint32_t)random_below(random, 8 * t->nbytes - t->width + 1);
     }
-    t->is_signed = !t->high_first && random_below(random, 2);
+    t->is_signed = (uint32_t)random_below(random, 2);
 }
 
 /* Scales that bytes are often multiples of, and offsets that often fit. */
@@ -117,7 +120,7 @@ static void make_task(filter_case *c, uint32_t i, uint64_t *random) {
         t->nbytes = nbytes_of(t->number);
     }
     const bool is_aligned = c->kernel == HR__KERNEL_UNPACK && t->kind != HR_K_FILTER_BITS;
-    uint64_t packed = (t->nitems * t->width + 7) / 8;
+    uint64_t packed = c->kernel == HR__KERNEL_UNPACK ? hr__kfilter_src_nbytes(t) : 0;
     c->src_at[i] = c->src_nbytes + 1 + random_below(random, 20);
     c->src_at[i] = is_aligned ? (c->src_at[i] + 7) / 8 * 8 : c->src_at[i];
     c->src_nbytes = c->src_at[i] + packed;
@@ -341,6 +344,9 @@ static void bench_all(runner *r, uint64_t total) {
                   part);
             bench(r, "unpack 12 bits, u16", HR__KERNEL_UNPACK,
                   (hr_k_filter_task){.nbytes = 2, .width = 12}, chunk, part);
+            bench(r, "unpack 12 bits, u16, high first", HR__KERNEL_UNPACK,
+                  (hr_k_filter_task){.nbytes = 2, .width = 12, .high_first = 1}, chunk,
+                  part);
             bench(r, "sum, f32", HR__KERNEL_SUM,
                   (hr_k_filter_task){
                       .kind = HR_K_FILTER_FLOATS, .number = HR_K_F32, .nbytes = 4},
