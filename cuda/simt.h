@@ -131,15 +131,15 @@ static __device__ __forceinline__ void hr_copy_ahead(uint8_t *shared, uint64_t a
     }
 #endif
 }
-/* Of those since the last commit, another group; wait for all groups but the last. */
+/* Of those since the last commit, another group; wait for all groups but the last N. */
 static __device__ __forceinline__ void hr_copies_commit() {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-static __device__ __forceinline__ void hr_copies_wait_but_last() {
+template <int N> static __device__ __forceinline__ void hr_copies_wait_but() {
 #if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group 1;" ::: "memory");
+    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 #endif
 }
 /* By any n: beyond 31 nothing is left. */

@@ -105,7 +105,7 @@ static inline void hr_copy_ahead(uint8_t *shared, uint64_t address, bool is_want
 static inline void hr_let_next_begin() {}
 static inline void hr_wait_for_last() {}
 static inline void hr_copies_commit() {}
-static inline void hr_copies_wait_but_last() {}
+template <int N> static inline void hr_copies_wait_but() {}
 static inline void hr_copies_wait() {}
 static inline uint32_t hr_shift_right_all(uint32_t x, uint32_t n) {
     return n > 31 ? 0 : x >> n;

@@ -16,8 +16,12 @@
 #define ZSTD_RING_NUNITS 32
 #define ZSTD_RING_NBYTES (ZSTD_RING_NUNITS * 16)
 
-/* Sequences between two barriers. They take 60 + 26 bits at most: not half of the ring.
- */
+/* Sequences between two barriers. When a group begins, bits are there that were brought
+ * two groups ago, for what the ring had room for then: three groups have to fit, and 32
+ * bytes. A state takes up to 9 bits, or 8, an offset up to 31 more; and lengths no more
+ * than 1,000 all together, which is where 96 of them make a block of 128 KiB, each having
+ * fewer extra bits than itself has. That is 499 bytes. (If they make more, the block is
+ * refused, whatever follows.) */
 #define ZSTD_GROUP 16
 
 /* The 64 bits from where a sequence begins, the sum of its entries, and the complement of

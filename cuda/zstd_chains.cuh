@@ -155,7 +155,8 @@ static __device__ __forceinline__ void zstd_run_chains(zstd_chains &chains,
             __syncwarp();
             zstd_write(chains, writer, warp, n, g);
         }
-        hr_copies_wait();
+        hr_copies_commit();
+        hr_copies_wait_but<1>();
         __syncwarp();
         __syncthreads();
     }

@@ -175,11 +175,12 @@ struct zstd_stream {
         feed.bring(place, ring, first >> 7);
         hr_copies_wait();
     }
-    /* Before up to 16 symbols; what was brought the last time is there. */
+    /* Before up to 16 symbols, of 22 bytes at most; what was brought four times ago is
+     * there, and the ring has room for all that is taken until then. */
     __device__ __forceinline__ void look_ahead() {
         feed.bring(place, ring, first >> 7);
         hr_copies_commit();
-        hr_copies_wait_but_last();
+        hr_copies_wait_but<3>();
     }
     /* The words from the one with the next bit on, downwards. */
     __device__ __forceinline__ void find(uint32_t (&words)[4]) const {
