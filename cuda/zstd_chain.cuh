@@ -58,7 +58,7 @@ struct zstd_chain {
     uint32_t literals, offsets, matches; /* of tables */
     uint32_t past;     /* the complement of the next bit's place: what funnel shifts take
                           to have it in front */
-    uint32_t words[4]; /* from the one with that bit on, downwards */
+    uint32_t words[4]; /* from the one with that bit on, downwards; the last if far */
     uint32_t literal, offset, match; /* entries */
 
     __device__ __forceinline__ zstd_chain(const zstd_chains &chains, uint32_t lane,
@@ -72,10 +72,10 @@ struct zstd_chain {
     __device__ __forceinline__ int32_t first() const {
         return (int32_t)~past;
     }
-    __device__ __forceinline__ void load() {
+    template <bool IS_FAR = false> __device__ __forceinline__ void load() {
         const uint32_t at = ring - (past >> 3 & (ZSTD_RING_NBYTES - 4));
         HR_UNROLL
-        for (uint32_t i = 0; i < 4; i++) {
+        for (uint32_t i = 0; i < (IS_FAR ? 4 : 3); i++) {
             words[i] = hr_load_named(at - 4 * i);
         }
     }
@@ -98,15 +98,18 @@ struct zstd_chain {
         return hr_load_named_word(table + (entry >> 21), bits);
     }
     /* Funnel shifts look at the low five bits of how far. The next entries are what is
-     * waited for, so they are loaded first, and what was found is written last. */
-    __device__ __forceinline__ void step(zstd_record &record) {
+     * waited for, so they are loaded first, and what was found is written last. True if
+     * it is wrong, as states' bits lie 32 behind the first or more: to be done again with
+     * IS_FAR. */
+    template <bool IS_FAR> __device__ __forceinline__ bool step(zstd_record &record) {
         const uint32_t x0 = __funnelshift_l(words[1], words[0], past);
         const uint32_t x1 = __funnelshift_l(words[2], words[1], past);
-        const uint32_t x2 = __funnelshift_l(words[3], words[2], past);
         const uint32_t sum = literal + offset + match, nextra = sum >> 16;
-        const uint32_t near = __funnelshift_l(x1, x0, nextra);
-        const uint32_t far = __funnelshift_l(x2, x1, nextra);
-        const uint32_t bits = (sum & 32U << 16) != 0 ? far : near;
+        const bool is_far = (sum & 32U << 16) != 0;
+        uint32_t bits = __funnelshift_l(x1, x0, nextra);
+        if (IS_FAR && is_far) {
+            bits = __funnelshift_l(__funnelshift_l(words[3], words[2], past), x1, nextra);
+        }
         const uint32_t begin = past;
         past = hr_dot4(sum & 0x003F001F, 0x00010001, past);
         const uint32_t l = __funnelshift_l(bits, 0, literal);
@@ -116,8 +119,9 @@ struct zstd_chain {
         literal = follow(literals, literal, l);
         match = follow(matches, match, m);
         offset = follow(offsets, offset, o);
-        load();
+        load<IS_FAR>();
         record = {{x0, x1}, sum, begin};
+        return !IS_FAR && is_far;
     }
 };
 

@@ -38,6 +38,25 @@ static __device__ __forceinline__ uint32_t zstd_nintervals(uint32_t n) {
     return (n + ZSTD_GROUP - 1) / ZSTD_GROUP + 2;
 }
 
+/* Eight sequences; once more if one of them was far, as hardly any is. */
+static __device__ __forceinline__ void zstd_follow_some(zstd_chain &chain,
+                                                        zstd_record *records) {
+    const zstd_chain before = chain;
+    bool is_wrong = false;
+    HR_UNROLL
+    for (uint32_t k = 0; k < 8; k++) {
+        is_wrong |= chain.step<false>(records[k * HR_K_ZSTD_CHAINS]);
+    }
+    if (is_wrong) {
+        chain = before;
+        chain.load<true>();
+        HR_NO_UNROLL
+        for (uint32_t k = 0; k < 8; k++) {
+            (void)chain.step<true>(records[k * HR_K_ZSTD_CHAINS]);
+        }
+    }
+}
+
 /* The first warp's part of an interval. */
 static __device__ __forceinline__ void zstd_follow(zstd_chains &chains, zstd_chain &chain,
                                                    uint32_t lane, uint32_t n,
@@ -46,10 +65,7 @@ static __device__ __forceinline__ void zstd_follow(zstd_chains &chains, zstd_cha
         zstd_record *records = &chains.records[g & 1][0][lane];
         HR_NO_UNROLL
         for (uint32_t i = 0; i < ZSTD_GROUP; i += 8) {
-            HR_UNROLL
-            for (uint32_t k = 0; k < 8; k++) {
-                chain.step(records[(i + k) * HR_K_ZSTD_CHAINS]);
-            }
+            zstd_follow_some(chain, records + i * HR_K_ZSTD_CHAINS);
         }
         chains.firsts[g & 1][lane] = chain.first();
     }
