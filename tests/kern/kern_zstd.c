@@ -196,6 +196,20 @@ static void add_sequences(zstd_batch *b) {
     free(sequences);
 }
 
+/* Matches so long and from so far away that a sequence has 32 extra bits and more. */
+static void add_far(zstd_batch *b) {
+    enum { HALF = 150000 };
+    uint8_t *raw = must_malloc((size_t)2 * HALF), *stream;
+    for (uint32_t i = 0; i < HALF; i++) {
+        raw[i] = raw[HALF + i] = (uint8_t)random_next(&b->random);
+        raw[HALF + i] ^= i > 80000 && i % 50 == 0; /* others follow */
+    }
+    uint32_t n = compress(raw, 2 * HALF, &(settings){.level = 3}, &stream);
+    zstd_batch_add(b, stream, n, 2 * HALF, false);
+    free(stream);
+    free(raw);
+}
+
 /* First those that have all modes: they must be among what kernels decode. */
 static void add_drawn(zstd_batch *b, uint64_t nstreams) {
     uint64_t reached[ZSTD_NGROUPS] = {0};
@@ -286,6 +300,7 @@ static void add_written(zstd_batch *b) {
     add_checksums(b);
     add_wrong_sizes(b);
     add_sequences(b);
+    add_far(b);
 }
 
 int main(int argc, char **argv) {
