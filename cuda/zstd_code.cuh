@@ -143,7 +143,8 @@ static __device__ __forceinline__ uint32_t zstd_places(uint32_t count) {
     return count == 0xFFFF ? 0 : count;
 }
 
-/* Make the table of 2^log states; the counts, which add up to that, are used up. */
+/* Make the table of 2^log states; the counts, which add up to that, are used up. At first
+ * each place is given a symbol, in the highest bits, and what that says. */
 template <class Said>
 static __device__ __forceinline__ void zstd_make_table(uint32_t *table, uint16_t *counts,
                                                        uint32_t max_symbol, uint32_t log,
@@ -152,18 +153,19 @@ static __device__ __forceinline__ void zstd_make_table(uint32_t *table, uint16_t
     uint32_t end = size;
     for (uint32_t s = 0; s <= max_symbol; s++) {
         if (counts[s] == 0xFFFF) {
-            table[--end] = s;
+            table[--end] = s << 26 | said(s);
         }
     }
     /* One loop for all symbols: lanes with other tables are to stay in step. */
-    uint32_t at = 0, symbol = 0, left = zstd_places(counts[0]);
+    uint32_t at = 0, symbol = 0, left = zstd_places(counts[0]), is = said(0);
     HR_NO_UNROLL
     for (uint32_t i = 0; i < end;) {
         if (left == 0) {
             left = zstd_places(counts[++symbol]);
+            is = symbol << 26 | said(symbol);
             continue;
         }
-        table[at] = symbol;
+        table[at] = is;
         left--;
         i++;
         do {
@@ -175,13 +177,13 @@ static __device__ __forceinline__ void zstd_make_table(uint32_t *table, uint16_t
     }
     HR_NO_UNROLL
     for (uint32_t i = 0; i < size; i += 4) { /* four loads at once */
-        const uint32_t symbols[4] = {table[i], table[i + 1], table[i + 2], table[i + 3]};
+        const uint32_t all[4] = {table[i], table[i + 1], table[i + 2], table[i + 3]};
         HR_UNROLL
         for (uint32_t k = 0; k < 4; k++) {
-            const uint32_t s = symbols[k], x = counts[s];
+            const uint32_t s = all[k] >> 26, x = counts[s];
             const uint32_t nbits = log - zstd_log2(x);
             counts[s] = (uint16_t)(x + 1);
-            table[i + k] = zstd_entry(nbits, said(s), (x << nbits) - size);
+            table[i + k] = zstd_entry(nbits, all[k] & 0x03FFFFFF, (x << nbits) - size);
         }
     }
 }
