@@ -174,6 +174,7 @@ typedef struct hr_k_zstd {
     uint64_t with_sequences; /* … and with sequences: those with the most first */
     uint64_t with_checksums; /* const uint32_t *: blocks that end frames with one */
     uint32_t nwith_literals, nwith_sequences, nwith_checksums;
+    uint32_t nchains; /* blocks that go together: 1 to HR_K_ZSTD_CHAINS */
 } hr_k_zstd;
 
 #define HR_K_ZSTD_ANY UINT32_MAX

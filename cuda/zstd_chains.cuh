@@ -1,12 +1,12 @@
 /* Zstandard's sequences: following the chains of states.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A block of three warps takes HR_K_ZSTD_CHAINS zstd blocks. A lane makes each of their
- * tables; then a lane of the first warp follows each block's chain, which is all that has
- * to be done one after the other: how long that takes is how long the kernel takes. What
- * the states stood for goes to the other warps, which turn it into sequences and bring
- * the bits to come into shared memory. Offsets that repeat one from before the block are
- * written down as such, and settled by hr_k_zstd_offsets_kernel. */
+ * A block of three warps takes up to HR_K_ZSTD_CHAINS zstd blocks. A lane makes each of
+ * their tables; then a lane of the first warp follows each block's chain, which is all
+ * that has to be done one after the other: how long that takes is how long the kernel
+ * takes. What the states stood for goes to the other warps, which turn it into sequences
+ * and bring the bits to come into shared memory. Offsets that repeat one from before the
+ * block are written down as such, and settled by hr_k_zstd_offsets_kernel. */
 #ifndef HR_CUDA_ZSTD_CHAINS_CUH
 #define HR_CUDA_ZSTD_CHAINS_CUH
 
@@ -189,9 +189,9 @@ extern "C" __global__ void __launch_bounds__(HR_K_ZSTD_SEQUENCES_THREADS)
     const uint32_t mine = lane % HR_K_ZSTD_CHAINS;
     const uint32_t *numbers = hr_global<const uint32_t>(p.with_sequences);
     HR_NO_UNROLL
-    for (uint32_t first = blockIdx.x * HR_K_ZSTD_CHAINS; first < p.nwith_sequences;
-         first += gridDim.x * HR_K_ZSTD_CHAINS) {
-        const bool is_there = first + mine < p.nwith_sequences;
+    for (uint32_t first = blockIdx.x * p.nchains; first < p.nwith_sequences;
+         first += gridDim.x * p.nchains) {
+        const bool is_there = mine < p.nchains && first + mine < p.nwith_sequences;
         const bool is_first = lane < HR_K_ZSTD_CHAINS; /* of those for a block */
         const uint32_t number = numbers[is_there ? first + mine : first];
         const hr_k_zstd_block *block = zstd_block(p, number);

@@ -327,7 +327,7 @@ static hr_status launch_zstd(const hr__cuda_kernels *k, hr__stream s, hr_k_zstd 
                              hr_error *err) {
     const share literals = {params.nwith_literals, HR_K_ZSTD_TREES,
                             HR_K_ZSTD_LITERALS_THREADS, HR_K_ZSTD_LITERALS_SHARED_NBYTES};
-    const share sequences = {params.nwith_sequences, HR_K_ZSTD_CHAINS,
+    const share sequences = {params.nwith_sequences, params.nchains,
                              HR_K_ZSTD_SEQUENCES_THREADS,
                              HR_K_ZSTD_SEQUENCES_SHARED_NBYTES};
     const share offsets = {params.streams.ntasks, 32, 32, 0};

@@ -22,6 +22,15 @@ void hr__kzstd_lay_out(const hr__kzstd_batch *batch, hr__kzstd_tables *t) {
     t->zeros_nbytes = 16 + nblocks * sizeof(hr_k_zstd_result);
 }
 
+/* Chains are followed a little sooner alone than together; but more multiprocessors than
+ * these are better left to teams that need one whole. */
+#define APART 32
+
+static uint32_t choose_nchains(uint32_t n) {
+    const uint32_t each = n / APART + (n % APART != 0);
+    return each < 1 ? 1 : each < HR_K_ZSTD_CHAINS ? each : HR_K_ZSTD_CHAINS;
+}
+
 /* The longest work first, so that none of it is left alone at the end. */
 static int compare_streams(const void *a, const void *b) {
     const hr_k_task *x = &((const hr__kzstd_stream *)a)->task;
@@ -104,5 +113,6 @@ void hr__kzstd_fill(const hr__kzstd_batch *batch, const hr__kzstd_tables *t,
                        .with_checksums = device + t->checksums,
                        .nwith_literals = literals.n,
                        .nwith_sequences = sequences.n,
-                       .nwith_checksums = nchecksums};
+                       .nwith_checksums = nchecksums,
+                       .nchains = choose_nchains(sequences.n)};
 }
