@@ -179,9 +179,8 @@ HR_API HR_NODISCARD hr_status hr_batch_wait(hr_batch *batch, int64_t timeout_ns,
  * reading, decoding there, queueing; for the devices it does not wait, and destinations
  * in host memory are complete when it returns. Whether the chunks were right is not known
  * yet: elements of one that fails have no defined value, and hr_batch_error tells once
- * the batch is done. The stream (a CUstream; NULL: the legacy default one) may also come
- * to wait for other batches that are under way on the same devices. Errors:
- * HR_ERR_DEVICE, HR_ERR_FORKED. Any thread. */
+ * the batch is done. `stream` is a CUstream; NULL: the legacy default one, of each device
+ * of the batch. Errors: HR_ERR_DEVICE, HR_ERR_FORKED. Any thread. */
 HR_API HR_NODISCARD hr_status hr_batch_wait_on_stream(hr_batch *batch, void *stream,
                                                       hr_error *err);
 /* 1 when done, 0 when not. In a forked child: 1. */

@@ -82,11 +82,15 @@ static hr__ring_slot *make_room(hr__ring *ring, hr__need need) {
     return NULL;
 }
 
-static hr__ring_slot *oldest_in_flight(hr__ring *ring) {
+static bool is_of(const hr__ring_slot *s, const void *owner) {
+    return owner == NULL || s->owner == owner;
+}
+
+static hr__ring_slot *oldest_in_flight(hr__ring *ring, const void *owner) {
     hr__ring_slot *oldest = NULL;
     for (uint32_t i = 0; i < ring->max_slots; i++) {
         hr__ring_slot *s = &ring->slots[i];
-        if (s->state == HR__SLOT_IN_FLIGHT &&
+        if (s->state == HR__SLOT_IN_FLIGHT && is_of(s, owner) &&
             (oldest == NULL || s->ticket < oldest->ticket)) {
             oldest = s;
         }
@@ -129,7 +133,7 @@ static hr__need ample_tables(const hr__ring *ring, hr__need need) {
 static void make_budget(hr__ring *ring, hr__need need) {
     hr__ring_slot *oldest = NULL;
     while (!fits_budget(ring, need) &&
-           (release_idle(ring) || (oldest = oldest_in_flight(ring)) != NULL)) {
+           (release_idle(ring) || (oldest = oldest_in_flight(ring, NULL)) != NULL)) {
         if (oldest != NULL) {
             land(ring, oldest);
             oldest = NULL;
@@ -276,7 +280,7 @@ hr_status hr__ring_acquire(hr__ring *ring, hr__need need, bool wait, hr__ring_sl
             break;
         }
         ring->nwaiting++;
-        hr__ring_slot *oldest = oldest_in_flight(ring);
+        hr__ring_slot *oldest = oldest_in_flight(ring, NULL);
         if (oldest != NULL) {
             land(ring, oldest);
         } else {
@@ -315,12 +319,14 @@ void hr__ring_give_back(hr__ring *ring, hr__ring_slot *slot) {
     pthread_mutex_unlock(&ring->lock);
 }
 
-hr_status hr__ring_order(hr__ring *ring, hr__stream stream, hr_error *err) {
+hr_status hr__ring_order(hr__ring *ring, const void *owner, hr__stream stream,
+                         hr_error *err) {
     hr_status status = HR_OK;
     pthread_mutex_lock(&ring->lock);
     for (uint32_t i = 0; i < ring->max_slots && status == HR_OK; i++) {
         const hr__ring_slot *s = &ring->slots[i];
-        if (s->state == HR__SLOT_IN_FLIGHT || s->state == HR__SLOT_LANDING) {
+        if (is_of(s, owner) &&
+            (s->state == HR__SLOT_IN_FLIGHT || s->state == HR__SLOT_LANDING)) {
             status = ring->device->ops->stream_wait(ring->device, stream, s->event, err);
         }
     }
@@ -328,10 +334,10 @@ hr_status hr__ring_order(hr__ring *ring, hr__stream stream, hr_error *err) {
     return status;
 }
 
-static bool is_landing(const hr__ring *ring, uint64_t before) {
+static bool is_landing(const hr__ring *ring, const void *owner, uint64_t before) {
     for (uint32_t i = 0; i < ring->max_slots; i++) {
         const hr__ring_slot *s = &ring->slots[i];
-        if (s->state == HR__SLOT_LANDING && s->ticket < before) {
+        if (s->state == HR__SLOT_LANDING && is_of(s, owner) && s->ticket < before) {
             return true;
         }
     }
@@ -340,8 +346,8 @@ static bool is_landing(const hr__ring *ring, uint64_t before) {
 
 bool hr__ring_land(hr__ring *ring) {
     pthread_mutex_lock(&ring->lock);
-    hr__ring_slot *oldest = oldest_in_flight(ring);
-    bool any = oldest != NULL || is_landing(ring, UINT64_MAX);
+    hr__ring_slot *oldest = oldest_in_flight(ring, NULL);
+    bool any = oldest != NULL || is_landing(ring, NULL, UINT64_MAX);
     ring->nwaiting++;
     if (oldest != NULL) {
         land(ring, oldest);
@@ -353,14 +359,14 @@ bool hr__ring_land(hr__ring *ring) {
     return any;
 }
 
-void hr__ring_drain(hr__ring *ring) {
+void hr__ring_drain(hr__ring *ring, const void *owner) {
     pthread_mutex_lock(&ring->lock);
     uint64_t before = ring->next_ticket;
     for (;;) {
-        hr__ring_slot *s = oldest_in_flight(ring);
+        hr__ring_slot *s = oldest_in_flight(ring, owner);
         if (s != NULL && s->ticket < before) {
             land(ring, s);
-        } else if (is_landing(ring, before)) {
+        } else if (is_landing(ring, owner, before)) {
             pthread_cond_wait(&ring->changed, &ring->lock);
         } else {
             break;
@@ -377,8 +383,8 @@ void hr__ring_trim(hr__ring *ring) {
 
 bool hr__ring_is_starved(hr__ring *ring) {
     pthread_mutex_lock(&ring->lock);
-    bool starved = ring->nwaiting > 0 && oldest_in_flight(ring) == NULL &&
-                   !is_landing(ring, UINT64_MAX);
+    bool starved = ring->nwaiting > 0 && oldest_in_flight(ring, NULL) == NULL &&
+                   !is_landing(ring, NULL, UINT64_MAX);
     pthread_mutex_unlock(&ring->lock);
     return starved;
 }

@@ -36,6 +36,7 @@ typedef struct hr__ring_slot {
     /* err: NULL, or why the device did not finish. Called outside the ring's lock. */
     void (*past)(void *user, struct hr__ring_slot *slot, const hr_error *err);
     void *user;
+    const void *owner; /* whose work it is; the holder's to set */
 } hr__ring_slot;
 
 #define HR__RING_SLOTS 64
@@ -98,10 +99,12 @@ void hr__ring_give_back(hr__ring *ring, hr__ring_slot *slot);
 bool hr__ring_allows(const hr__ring *ring, hr__need need);
 /* The same of budgets. */
 bool hr__need_fits(hr__need need, uint64_t pinned_budget, uint64_t device_budget);
-/* Have a stream wait for the work of all slots given back so far. */
-hr_status hr__ring_order(hr__ring *ring, hr__stream stream, hr_error *err);
-/* Wait until every slot given back so far has landed. */
-void hr__ring_drain(hr__ring *ring);
+/* Have a stream wait for the work of all slots that an owner has given back so far. NULL,
+ * here and in the next: of any. */
+hr_status hr__ring_order(hr__ring *ring, const void *owner, hr__stream stream,
+                         hr_error *err);
+/* Wait until each of these slots has landed. */
+void hr__ring_drain(hr__ring *ring, const void *owner);
 /* Free all idle slots. */
 void hr__ring_trim(hr__ring *ring);
 /* Is somebody waiting for a slot while none is on its way? Only a holder can help then.

@@ -35,7 +35,7 @@ static void ring_close(hr__ring_set *set, hr__ring *ring) {
     void *saved = NULL;
     hr__device *d = ring->device;
     bool entered = d->ops->enter(d, &saved, NULL) == HR_OK;
-    hr__ring_drain(ring);
+    hr__ring_drain(ring, NULL);
     hr__ring_trim(ring); /* in any case: slots have memory of the host, too */
     if (entered) {
         d->ops->leave(d, saved);

@@ -39,7 +39,8 @@ static void drain(hr__run *run) {
             hr__run_fail_ring(run, ring, &err);
         }
         if (entered || err.status != HR_ERR_FORKED) {
-            hr__ring_drain(ring); /* in any case: slabs on their way refer to the run */
+            hr__ring_drain(ring,
+                           run); /* in any case: slabs on their way refer to the run */
         }
         if (entered) {
             ring->device->ops->leave(ring->device, saved);

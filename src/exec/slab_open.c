@@ -134,6 +134,7 @@ static hr_status start_slab(hr__run *run, hr__ring *ring, hr__ring_slot *slot,
         slot->vecs[i].n = 0;
     }
     slot->past = NULL;
+    slot->owner = run;
     hr__slab *slab =
         hr__vec_push(&ring->allocator, &slot->vecs[HR__SLAB_ITSELF], sizeof *slab);
     if (slab == NULL) {

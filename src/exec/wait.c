@@ -123,7 +123,7 @@ hr_status hr__run_wait_on_stream(hr__run *run, void *stream, hr_error *err) {
         hr__device *d = run->starts[i].ring->device;
         void *saved = NULL;
         HR__TRY(d->ops->enter(d, &saved, err));
-        hr_status status = hr__ring_order(run->starts[i].ring, stream, err);
+        hr_status status = hr__ring_order(run->starts[i].ring, run, stream, err);
         d->ops->leave(d, saved);
         HR__TRY(status);
     }

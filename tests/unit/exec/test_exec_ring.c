@@ -22,11 +22,16 @@ typedef struct world {
     hr__ring *ring;
 } world;
 
-/* A ring of one slot. */
-static void open_world(world *w) {
+/* A ring of so many slots. */
+static void open_slots(world *w, uint32_t nslots) {
     const hr_device simt = {.type = HR_DEVICE_SIMT};
-    hr__ring_set_init(&w->set, &hr__malloc_allocator, 64 * KIB, 256 * KIB, 1);
+    hr__ring_set_init(&w->set, &hr__malloc_allocator, nslots * 64 * KIB,
+                      nslots * 256 * KIB, nslots);
     assert_int_equal(hr__ring_set_get(&w->set, simt, &w->ring, NULL), HR_OK);
+}
+
+static void open_world(world *w) {
+    open_slots(w, 1);
 }
 
 static void close_world(world *w) {
@@ -71,7 +76,7 @@ static void starves_where_somebody_waits_for_a_holder(void **state) {
     assert_int_equal(pthread_join(waiter, &got), 0);
     assert_ptr_equal(got, slot);
     assert_false(hr__ring_is_starved(w.ring));
-    hr__ring_drain(w.ring);
+    hr__ring_drain(w.ring, NULL);
     w.ring->device->ops->leave(w.ring->device, saved);
     close_world(&w);
 }
@@ -87,7 +92,7 @@ static void a_slot_on_its_way_is_no_starving(void **state) {
     hr__ring_give_back(w.ring, slot);
     w.ring->nwaiting = 1; /* as if somebody had come to wait */
     assert_false(hr__ring_is_starved(w.ring));
-    hr__ring_drain(w.ring);
+    hr__ring_drain(w.ring, NULL);
     assert_true(hr__ring_is_starved(w.ring));
     w.ring->nwaiting = 0;
     w.ring->device->ops->leave(w.ring->device, saved);
@@ -113,14 +118,44 @@ static void a_stream_goes_on_behind_slots_on_their_way(void **state) {
                      HR_OK);
     const hr__devptr device = slot->payload.device;
     hr__ring_give_back(w.ring, slot);
-    assert_int_equal(hr__ring_order(w.ring, stream, NULL), HR_OK);
+    assert_int_equal(hr__ring_order(w.ring, NULL, stream, NULL), HR_OK);
     assert_int_equal(d->ops->copy_to_host(d, stream, there, device, sizeof text, NULL),
                      HR_OK);
     assert_int_equal(d->ops->stream_sync(d, stream, NULL), HR_OK);
     assert_string_equal(there, text);
-    hr__ring_drain(w.ring);
+    hr__ring_drain(w.ring, NULL);
     d->ops->stream_destroy(d, stream);
     d->ops->leave(d, saved);
+    close_world(&w);
+}
+
+/* Those of another are still on their way. */
+static void who_waits_for_its_slots_waits_for_no_others(void **state) {
+    (void)state;
+    enum { NSLOTS = 4 };
+    const char owners[2] = "";
+    const hr__need half = {.payload = 32 * KIB, .scratch = 32 * KIB};
+    hr__ring_slot *slots[NSLOTS] = {NULL};
+    world w;
+    void *saved = NULL;
+    open_slots(&w, NSLOTS);
+    assert_int_equal(w.ring->device->ops->enter(w.ring->device, &saved, NULL), HR_OK);
+    for (int i = 0; i < NSLOTS; i++) {
+        assert_int_equal(hr__ring_acquire(w.ring, half, false, &slots[i], NULL), HR_OK);
+        assert_non_null(slots[i]);
+        slots[i]->owner = &owners[i % 2];
+    }
+    for (int i = 0; i < NSLOTS; i++) {
+        hr__ring_give_back(w.ring, slots[i]);
+    }
+    hr__ring_drain(w.ring, &owners[1]);
+    for (int i = 0; i < NSLOTS; i++) {
+        assert_int_equal(slots[i]->state,
+                         i % 2 == 0 ? HR__SLOT_IN_FLIGHT : HR__SLOT_IDLE);
+    }
+    hr__ring_drain(w.ring, NULL);
+    assert_int_equal(slots[0]->state, HR__SLOT_IDLE);
+    w.ring->device->ops->leave(w.ring->device, saved);
     close_world(&w);
 }
 
@@ -221,7 +256,7 @@ static void hooks_are_called_without_the_lock(void **state) {
         assert_int_equal(hr__ring_acquire(w.ring, need, true, &slot, NULL), HR_OK);
         assert_int_equal(hr__ring_grow_tables(w.ring, slot, tables, NULL), HR_OK);
         hr__ring_give_back(w.ring, slot);
-        hr__ring_drain(w.ring);
+        hr__ring_drain(w.ring, NULL);
     }
     hr__ring_trim(w.ring);
     d->ops->leave(d, saved);
@@ -254,7 +289,7 @@ static void memory_goes_back_on_the_stream_it_was_asked_for(void **state) {
         assert_true(shared != 0 && nbytes >= 64 * i * KIB);
         assert_int_equal(hr__ring_share_leave(w.ring, slot, NULL), HR_OK);
         hr__ring_give_back(w.ring, slot);
-        hr__ring_drain(w.ring);
+        hr__ring_drain(w.ring, NULL);
     }
     hr__ring_trim(w.ring);
     d->ops->leave(d, saved);
@@ -279,7 +314,7 @@ static void chunks_of_about_one_size_are_served_by_the_same_slots(void **state) 
         hr__ring_slot *slot = NULL;
         assert_int_equal(hr__ring_acquire(w.ring, need, true, &slot, NULL), HR_OK);
         hr__ring_give_back(w.ring, slot);
-        hr__ring_drain(w.ring);
+        hr__ring_drain(w.ring, NULL);
     }
     assert_in_range(atomic_load(&h.ncalls), 2, 6);
     d->ops->leave(d, saved);
@@ -359,6 +394,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(starves_where_somebody_waits_for_a_holder),
         cmocka_unit_test(a_slot_on_its_way_is_no_starving),
+        cmocka_unit_test(who_waits_for_its_slots_waits_for_no_others),
         cmocka_unit_test(a_stream_goes_on_behind_slots_on_their_way),
         cmocka_unit_test(hooks_are_called_without_the_lock),
         cmocka_unit_test(memory_goes_back_on_the_stream_it_was_asked_for),

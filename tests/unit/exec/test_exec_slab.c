@@ -41,7 +41,7 @@ static void open_world(world *w, uint32_t nsharers) {
 
 static void close_world(world *w) {
     hr__slab_flush_all(&w->run);
-    hr__ring_drain(w->ring);
+    hr__ring_drain(w->ring, NULL);
     hr__run_destroy_starts(&w->run);
     pthread_mutex_destroy(&w->run.opening);
     pthread_mutex_destroy(&w->run.lock);
