@@ -138,6 +138,8 @@ if [ -d "$pack/python/headrace" ] && python3 -c 'import pytest, zarr, cupy' 2>/d
     fi
 fi
 if python3 -c 'import tifffile, imagecodecs, cupy' 2>/dev/null; then
+    PYTHONPATH=$pack/python:${PYTHONPATH-} LINES_OF_LOG=4 step tiff_sweep timeout 100 python3 -m pytest \
+        -p no:cacheprovider -q -rs "$here/../tests/python/test_tiff_sweep.py" -k cuda
     for device in cuda:0 cpu; do
         PYTHONPATH=$pack/python:${PYTHONPATH-} LINES_OF_LOG=12 step "tiff_${device%:0}" \
             python3 "$here/tiff/run.py" --dir "$out/tiff" --device "$device"
