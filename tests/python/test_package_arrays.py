@@ -241,6 +241,7 @@ def test_a_list_whose_axis_numpy_moves_is_refused(folder, key):
 WRONG = [(7,), (0, 0, 0), (..., ...), "x", None, (None, 0), 1.5, ([0, 1], [1, 2, 3]),
          ([0], slice(None), [1]), np.ones((2, 2), bool), True, ([[0, 1]], slice(None)),
          slice(None, None, 0), np.float64(0), (np.float64(5e-324), 0), np.bool_(False),
+         (np.empty((0, 2), int), -6), (np.array(4), []),
          np.array(0.0), np.array([2**64 - 1], "u8"), (np.array([2**64 - 1], "u8"), [0])]
 
 

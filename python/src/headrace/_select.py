@@ -136,10 +136,11 @@ def _points(node: _ext.Node, shape: tuple[int, ...],
         raise SelectionError(f"vindex takes an index for each of {len(shape)} axes, or a mask")
     if any(isinstance(part, slice) or part is Ellipsis for part in parts):
         raise SelectionError("vindex takes integers and arrays of them: no slices, no ...")
-    try:
-        arrays = np.broadcast_arrays(*[_integers(part) for part in parts])
-    except ValueError as error:
-        raise SelectionError(str(error)) from None
+    given = [_integers(part) for part in parts]
+    arrays = np.broadcast_arrays(*given)
+    for i, (array, n) in enumerate(zip(given, shape)):
+        if arrays[0].size == 0 and array.size and not -n <= array.min() <= array.max() < n:
+            raise SelectionError(f"axis {i}: an index is out of bounds for length {n}")
     points = np.stack([array.reshape(-1) for array in arrays], axis=-1)
     return _ext.selection(node, POINTS, points), arrays[0].shape
 
