@@ -32,16 +32,22 @@ def boxes_of(field, n):
 
 
 @functools.cache
-def crops_of(path_of_field, n):
+def field_of(path, device):
+    """What is expected lies where results lie: to compare takes no copy."""
+    return peers.module_of(device).asarray(np.load(path, mmap_mode="r"))
+
+
+@functools.cache
+def crops_of(path, device, n):
     """The boxes, and what the field has there."""
-    field = np.load(path_of_field, mmap_mode="r")
+    field = np.load(path, mmap_mode="r")
     boxes = boxes_of(field, n)
-    return boxes, np.stack([field[box] for box in boxes])
+    return boxes, peers.module_of(device).asarray(np.stack([field[box] for box in boxes]))
 
 
-def to_host(result):
-    return result.get() if hasattr(result, "get") else \
-        result if isinstance(result, np.ndarray) else result.to("numpy")
+def as_array(result, device):
+    """NumPy's or CuPy's."""
+    return result if hasattr(result, "reshape") else result.to("numpy" if device == "cpu" else "cupy")
 
 
 def wait(device):
@@ -62,10 +68,10 @@ def median(read, device, repeats):
 
 
 def case(reader, read, expected, device, repeats):
-    result = to_host(read())
+    result = as_array(read(), device)
     if result.dtype != getattr(reader, "dtype", expected.dtype):
         raise ValueError(f"the reader gives {result.dtype}")
-    if not np.array_equal(result.reshape(expected.shape), expected):
+    if not (result.reshape(expected.shape) == expected).all():
         raise ValueError("the reader gives other values than the field has")
     del result
     own = getattr(reader, "seconds", None)
@@ -74,11 +80,12 @@ def case(reader, read, expected, device, repeats):
 
 
 def measure(name, path, path_of_field, device, repeats, ncrops):
-    field = np.load(path_of_field, mmap_mode="r")
     reader = peers.READERS[name](path, device)
-    answer = {"version": reader.version, "whole": case(reader, reader.whole, field, device, repeats)}
+    expected = field_of(path_of_field, device)
+    answer = {"version": reader.version,
+              "whole": case(reader, reader.whole, expected, device, repeats)}
     if hasattr(reader, "crops") and ncrops > 0:
-        boxes, expected = crops_of(path_of_field, ncrops)
+        boxes, expected = crops_of(path_of_field, device, ncrops)
         try:
             answer["crops"] = case(reader, functools.partial(reader.crops, boxes), expected, device,
                                    repeats)

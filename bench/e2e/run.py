@@ -55,7 +55,7 @@ def measure(reader, names, o):
     with start(HERE / "measure.py", reader, o.device, o.repeat, ncrops, *arrays) as process:
         for name, line in zip(names, process.stdout):
             answers[name] = json.loads(line)
-            print(f"{reader}, {name}: {line[:160].strip()}", file=sys.stderr, flush=True)
+            print(f"{reader}, {name}: {told(answers[name])}", file=sys.stderr, flush=True)
     ended = {"failed": f"the process ended ({process.returncode})"}
     return {name: answers.get(name, ended) for name in names}
 
@@ -64,6 +64,12 @@ def cell(answer, case):
     if case not in answer:
         return "–"
     return f"{answer[case]['nbytes'] / answer[case]['seconds'] * 1e-9:.3g}"
+
+
+def told(answer):
+    return answer.get("absent") or ", ".join(
+        [f"{case} {cell(answer, case)} GB/s" for case in ("whole", "crops") if case in answer]
+        + ([answer["failed"]] if "failed" in answer else []))
 
 
 def ratio(answers, case):
