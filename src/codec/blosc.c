@@ -216,6 +216,7 @@ const hr__codec_type hr__codec_blosc = {
     .decode = decode,
     .leaves = leaves,
     .partial = true,
+    .may_shuffle = true,
     .scratch_ratio = HR__ZSTD_SCRATCH_RATIO,
     .max_ratio = 1 << 15, /* of the densest inner format, zstd */
 };

@@ -154,6 +154,7 @@ typedef struct hr__codec_type {
     bool (*stage)(const hr__codec *codec, struct hr__stage *out);
     bool itemwise; /* each item from one item, whatever the shape: array to array */
     bool lays_out; /* leaves only says how bytes lie, on top of another codec's leaves */
+    bool may_shuffle; /* leaves may leave the bytes shuffled */
 } hr__codec_type;
 
 /* The chain of a chunk: codecs[0] is the first in the metadata's order (nearest the

@@ -77,8 +77,10 @@ const char *hr__chain_for_kernels(const hr__chain *chain, hr__kernel_chain *out)
     out->stage.kind = HR__STAGE_NONE;
     out->nfront = find_front(chain);
     out->scratch_ratio = 0;
+    out->may_shuffle = false;
     for (int32_t i = out->nfront; i < chain->ncodecs; i++) {
         const uint32_t ratio = chain->codecs[i].type->scratch_ratio;
+        out->may_shuffle |= chain->codecs[i].type->may_shuffle;
         out->scratch_ratio = ratio > out->scratch_ratio ? ratio : out->scratch_ratio;
     }
     out->laid_nbytes = chain->decoded.nbytes;

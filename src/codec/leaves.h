@@ -105,6 +105,7 @@ typedef struct hr__kernel_chain {
     uint64_t laid_nbytes;
     uint32_t
         scratch_ratio; /* of the codecs behind: leaves want at most so many times that */
+    bool may_shuffle;  /* of these one, what leaves make */
     hr_dtype laid; /* items that leaves make, byte order included; for SUM any numbers */
     hr__stage stage;
     hr_dtype items; /* that the stage makes; without one as laid */

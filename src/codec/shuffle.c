@@ -62,4 +62,5 @@ const hr__codec_type hr__codec_shuffle = {
     .decode = decode,
     .leaves = leaves,
     .lays_out = true,
+    .may_shuffle = true,
 };

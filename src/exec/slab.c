@@ -282,18 +282,26 @@ hr_status hr__slab_add_leaves(hr__slab *slab, const hr__chunk *chunk,
     return is_final ? HR_OK : add_stores(slab, chunk, &decoded, false, err);
 }
 
-uint64_t hr__slab_scratch_need(const hr__kernel_chain *kernels) {
+static uint64_t scratch_need(const hr__kernel_chain *kernels, bool is_shuffled) {
+    const hr__stage *stage = &kernels->stage;
     uint64_t laid = hr__slab_room(kernels->laid_nbytes), need = laid;
-    if (kernels->stage.kind == HR__STAGE_NONE) {
+    if (stage->kind == HR__STAGE_NONE) {
         return need;
     }
+    if (!is_shuffled && is_in_place(stage, &kernels->laid)) {
+        return hr__slab_room(stage->nbytes);
+    }
     bool fits = hr__add_u64(need, laid, &need) && /* packed bits twice, if shuffled */
-                hr__add_u64(need, hr__slab_room(kernels->stage.nbytes), &need);
+                hr__add_u64(need, hr__slab_room(stage->nbytes), &need);
     return fits ? need : UINT64_MAX;
 }
 
+uint64_t hr__slab_scratch_need(const hr__kernel_chain *kernels) {
+    return scratch_need(kernels, kernels->may_shuffle);
+}
+
 uint64_t hr__slab_whole_need(const hr__kernel_chain *kernels, const hr__leaves *leaves) {
-    uint64_t need = hr__slab_scratch_need(kernels);
+    uint64_t need = scratch_need(kernels, leaves->mode != HR__SHUFFLE_NONE);
     uint64_t aligning = (uint64_t)leaves->leaves.n * HR__SLAB_ALIGNMENT;
     bool fits = hr__add_u64(need, leaves->scratch_nbytes, &need) &&
                 hr__add_u64(need, leaves->scratch_nbytes > 0 ? aligning : 0, &need);
@@ -301,7 +309,8 @@ uint64_t hr__slab_whole_need(const hr__kernel_chain *kernels, const hr__leaves *
 }
 
 uint64_t hr__slab_most_need(const hr__kernel_chain *kernels) {
-    hr__leaves leaves = {0};
+    hr__leaves leaves = {.mode =
+                             kernels->may_shuffle ? HR__SHUFFLE_BYTES : HR__SHUFFLE_NONE};
     return hr__mul_u64(kernels->laid_nbytes, kernels->scratch_ratio,
                        &leaves.scratch_nbytes)
                ? hr__slab_whole_need(kernels, &leaves)

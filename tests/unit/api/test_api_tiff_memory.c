@@ -95,7 +95,95 @@ static void memory_may_end_anywhere(void **state) {
     tiff_free(&f);
 }
 
+/* --- scratch of predicted tiles --- */
+
+#define TILE INT64_C(256)
+
+/* Two tiles side by side, of noise, so that none can be decoded where it is to lie. */
+static tiff_file make_tiles(unsigned compression, unsigned predictor, uint8_t *image) {
+    const unsigned nbytes = predictor == 3 ? 4 : 2;
+    uint64_t random = 3;
+    for (size_t i = 0; i < (size_t)(2 * TILE * TILE * nbytes); i++) {
+        random = random * 6364136223846793005U + 1442695040888963407U;
+        image[i] = (uint8_t)(random >> 56);
+    }
+    const tiff_spec s = {.width = 2 * TILE,
+                         .height = TILE,
+                         .is_tiled = true,
+                         .block_width = TILE,
+                         .block_height = TILE,
+                         .bits = 8 * nbytes,
+                         .format = predictor == 3 ? 3 : 1,
+                         .compression = compression,
+                         .predictor = predictor};
+    tiff_file f;
+    tiff_start(&f, false, false);
+    tiff_add(&f, &s, image);
+    return f;
+}
+
+static hr_status read_strictly(const tiff_file *f, uint64_t device_scratch_nbytes,
+                               uint8_t *out, hr_error *err) {
+    hr_context_options o = HR_CONTEXT_OPTIONS_INIT;
+    hr_context *context = NULL;
+    hr_store *store = NULL;
+    hr_node *node = NULL;
+    hr_node_info info = HR_NODE_INFO_INIT;
+    hr_batch *b = NULL;
+    hr_read_options strictly = HR_READ_OPTIONS_INIT;
+    o.nthreads = 1;
+    o.device_scratch_nbytes = device_scratch_nbytes;
+    strictly.strict = true;
+    assert_int_equal(hr_context_create(&o, &context, err), HR_OK);
+    assert_int_equal(hr_store_create_memory(context, &store, err), HR_OK);
+    put(store, "x.tif", f->bytes, f->nbytes);
+    assert_int_equal(hr_open_store(store, "x.tif", NULL, &node, err), HR_OK);
+    assert_int_equal(hr_node_describe(node, &info, err), HR_OK);
+    hr_request r = HR_REQUEST_INIT;
+    r.array = node;
+    r.dst = (hr_tensor){.data = out,
+                        .device = {.type = HR_DEVICE_SIMT},
+                        .dtype = info.dtype,
+                        .ndim = info.ndim,
+                        .shape = info.shape};
+    assert_int_equal(hr_read_submit(context, &r, 1, NULL, &strictly, &b, err), HR_OK);
+    const hr_status status = hr_batch_wait(b, -1, err);
+    hr_batch_unref(b);
+    hr_node_unref(node);
+    hr_store_unref(store);
+    hr_context_unref(context);
+    return status;
+}
+
+/* What sums are made in place of takes no more than itself, beside its encoded bytes and
+ * what its codec wants. */
+static void predicted_tiles_need_scratch_for_one_of_themselves(void **state) {
+    (void)state;
+    static uint8_t image[2 * TILE * TILE * 4], out[sizeof image];
+    static const struct {
+        unsigned compression, predictor;
+        double beside; /* of the tile */
+    } cases[] = {{5, 2, 1.5}, {8, 2, 1.1}, {8, 3, 1.1}, {50000, 2, 2.1}};
+    if (!has_simt()) {
+        skip();
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hr_error err = HR_ERROR_INIT;
+        tiff_file f = make_tiles(cases[i].compression, cases[i].predictor, image);
+        const size_t nbytes = sizeof image / (cases[i].predictor == 3 ? 1 : 2);
+        const double scratch = (double)nbytes / 2 * (1 + cases[i].beside);
+        if (read_strictly(&f, (uint64_t)scratch, out, &err) != HR_OK) {
+            fail_msg("compression %u, predictor %u: %s", cases[i].compression,
+                     cases[i].predictor, err.message);
+        }
+        assert_memory_equal(out, image, nbytes);
+        tiff_free(&f);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(memory_may_end_anywhere)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_may_end_anywhere),
+        cmocka_unit_test(predicted_tiles_need_scratch_for_one_of_themselves)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
