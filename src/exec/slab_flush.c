@@ -271,9 +271,9 @@ static hr__slab *take_gathered(hr__run *run, const hr__ring *ring, uint32_t leas
 }
 
 /* Zstandard's kernels come one after the other, and the driver's few queues keep those of
- * one slab behind those of another. Of a small read none shall wait. */
+ * one slab behind those of another. */
 static bool gathers(const hr__slab *slab) {
-    return slab->slot->vecs[HR__SLAB_ZSTD_STREAMS].n > 0 && slab->run->nsharers == 1;
+    return slab->slot->vecs[HR__SLAB_ZSTD_STREAMS].n > 0;
 }
 
 void hr__slab_flush(hr__slab *slab) {
