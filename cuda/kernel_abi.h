@@ -193,7 +193,7 @@ typedef struct hr_k_zstd {
 
 /* Who executes a stream, as for LZ4. */
 #define HR_K_ZSTD_TEAMS(X)                                                               \
-    X(w4, 128, 20656)                                                                    \
+    X(w4, 128, 24752)                                                                    \
     X(w2s, 64, 8336)                                                                     \
     X(w32, 1024, 180832)                                                                 \
     X(p4s, 256, 41328)                                                                   \

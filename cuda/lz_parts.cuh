@@ -207,12 +207,11 @@ static __device__ __forceinline__ bool lz_any_open(const uint32_t (&source)[4],
     return __any_sync(0xFFFFFFFF, open);
 }
 
-/* The bytes at four sources, as one word. */
+/* The bytes at four sources. */
 template <class C>
-static __device__ __forceinline__ uint32_t lz_load_sources(const lz_output &o,
-                                                           const uint32_t (&source)[4],
-                                                           uint32_t ring_begin) {
-    uint32_t byte[4];
+static __device__ __forceinline__ void
+lz_load_sources(const lz_output &o, const uint32_t (&source)[4], uint32_t ring_begin,
+                uint32_t (&byte)[4]) {
     HR_UNROLL
     for (uint32_t i = 0; i < 4; i++) {
         const bool is_literal = (int32_t)source[i] < 0;
@@ -222,23 +221,28 @@ static __device__ __forceinline__ uint32_t lz_load_sources(const lz_output &o,
         const bool is_far = C::RING > 0 ? source[i] < ring_begin : !is_literal;
         byte[i] = hr_load_u8_of(o.shared, near, o.origin + source[i], is_far);
     }
-    return __byte_perm(__byte_perm(byte[0], byte[1], 0x0040),
-                       __byte_perm(byte[2], byte[3], 0x0040), 0x5410);
 }
 
-/* A warp makes LZ_ROW bytes, or those of them in [begin, end). Everything before `window`
- * is final. */
+/* A lane's four bytes of a row. Everything before `window` is final. */
 template <class C, bool EDGE>
 static __device__ __forceinline__ void
-lz_make_row(const lz_output &o, uint32_t lane, uint32_t row, uint32_t window,
-            uint32_t begin, uint32_t end, uint32_t ring_begin) {
-    const uint32_t position = row + lane * 4;
+lz_look_up(const lz_output &o, uint32_t position, uint32_t window, uint32_t end,
+           uint32_t ring_begin, uint32_t (&byte)[4]) {
     uint32_t source[4];
     lz_first_sources<C, EDGE>(o, position, end, source);
     while (lz_any_open(source, window)) {
         lz_step_back<C>(o, window, source);
     }
-    uint32_t bytes = lz_load_sources<C>(o, source, ring_begin);
+    lz_load_sources<C>(o, source, ring_begin, byte);
+}
+
+/* Those of them in [begin, end). */
+template <class C, bool EDGE>
+static __device__ __forceinline__ void lz_put(const lz_output &o, uint32_t position,
+                                              uint32_t begin, uint32_t end,
+                                              const uint32_t (&byte)[4]) {
+    uint32_t bytes = __byte_perm(__byte_perm(byte[0], byte[1], 0x0040),
+                                 __byte_perm(byte[2], byte[3], 0x0040), 0x5410);
     const uint64_t address = o.origin + position;
     uint8_t *ring = o.shared + (C::RING > 0 ? position & (C::RING - 1) : 0);
     if (!EDGE || (position >= begin && position + 4 <= end)) {
@@ -259,6 +263,38 @@ lz_make_row(const lz_output &o, uint32_t lane, uint32_t row, uint32_t window,
     }
 }
 
+/* A warp makes LZ_ROW bytes from `row` on, or those of them in [begin, end). */
+template <class C>
+static __device__ __forceinline__ void
+lz_make_row(const lz_output &o, uint32_t lane, uint32_t row, uint32_t window,
+            uint32_t begin, uint32_t end, uint32_t ring_begin) {
+    const uint32_t position = row + lane * 4;
+    uint32_t byte[4];
+    if (row >= begin && row + LZ_ROW <= end) {
+        lz_look_up<C, false>(o, position, window, end, ring_begin, byte);
+        lz_put<C, false>(o, position, begin, end, byte);
+    } else if (row + LZ_ROW > begin && row < end) {
+        lz_look_up<C, true>(o, position, window, end, ring_begin, byte);
+        lz_put<C, true>(o, position, begin, end, byte);
+    }
+}
+
+/* Two rows at once, if both are whole: what one waits for overlaps with the other. */
+template <class C>
+static __device__ __forceinline__ bool
+lz_make_two_rows(const lz_output &o, uint32_t lane, uint32_t row, uint32_t other,
+                 uint32_t window, uint32_t begin, uint32_t end, uint32_t ring_begin) {
+    if (row < begin || other + LZ_ROW > end) {
+        return false;
+    }
+    uint32_t byte[2][4];
+    lz_look_up<C, false>(o, row + lane * 4, window, end, ring_begin, byte[0]);
+    lz_look_up<C, false>(o, other + lane * 4, window, end, ring_begin, byte[1]);
+    lz_put<C, false>(o, row + lane * 4, begin, end, byte[0]);
+    lz_put<C, false>(o, other + lane * 4, begin, end, byte[1]);
+    return true;
+}
+
 /* Make the tile's output, [begin, end). The group leaves in step. */
 template <class C, class Group>
 static __device__ __forceinline__ void
@@ -271,13 +307,18 @@ lz_make_tile(const Group &group, const lz_output &o, uint32_t begin, uint32_t en
     for (uint32_t base = begin & ~(C::WINDOW - 1); base < end; base += C::WINDOW) {
         const uint32_t window = max(base, begin);
         const uint32_t ring_begin = max(base + C::WINDOW - C::RING, o.ring_begin);
+        constexpr uint32_t ALL = Group::WARPS * LZ_ROW; /* a row of each warp */
         HR_NO_UNROLL
-        for (uint32_t k = 0; k < C::WINDOW; k += Group::WARPS * LZ_ROW) {
+        for (uint32_t k = 0; k < C::WINDOW; k += 2 * ALL) {
             const uint32_t row = base + k + group.warp * LZ_ROW;
-            if (row >= begin && row + LZ_ROW <= end) {
-                lz_make_row<C, false>(o, group.lane, row, window, begin, end, ring_begin);
-            } else if (row + LZ_ROW > begin && row < end) {
-                lz_make_row<C, true>(o, group.lane, row, window, begin, end, ring_begin);
+            const bool has_two = C::WINDOW % (2 * ALL) == 0;
+            if (!has_two || !lz_make_two_rows<C>(o, group.lane, row, row + ALL, window,
+                                                 begin, end, ring_begin)) {
+                HR_NO_UNROLL
+                for (uint32_t i = 0; i < (has_two ? 2 : 1); i++) {
+                    lz_make_row<C>(o, group.lane, row + i * ALL, window, begin, end,
+                                   ring_begin);
+                }
             }
         }
         group.sync();

@@ -310,10 +310,10 @@ template <class C> class zstd_parser {
 
 /* Teams: as for LZ4. The segment only says how many literals a tile has room for. */
 template <class Team> struct zstd_team : Team { static constexpr bool MOVES = true; };
-typedef zstd_team<lz_team<4, 0, 32, 512, 4096, 2048, 16384, false, 8>> zstd_team_w4;
+typedef zstd_team<lz_team<4, 0, 32, 1024, 8192, 2048, 16384, false, 8>> zstd_team_w4;
 typedef zstd_team<lz_team<2, 0, 32, 256, 0, 1024, 8192, true, 16>> zstd_team_w2s;
 typedef zstd_team<lz_team<32, 0, 32, 8192, 65536, 8192, 65536, false, 1>> zstd_team_w32;
-typedef zstd_team<lz_team<4, 4, 32, 512, 8192, 2048, 16384, true, 4>> zstd_team_p4s;
+typedef zstd_team<lz_team<4, 4, 32, 1024, 8192, 2048, 16384, true, 4>> zstd_team_p4s;
 typedef zstd_team<lz_team<8, 8, 32, 2048, 16384, 4096, 32768, false, 2>> zstd_team_p8;
 typedef zstd_team<lz_team<16, 16, 32, 2048, 65536, 8192, 65536, true, 1>> zstd_team_p16s;
 
