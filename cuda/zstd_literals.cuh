@@ -22,7 +22,7 @@
 struct zstd_weights {
     uint8_t weights[256];
     uint32_t states[64];
-    uint16_t counts[16];
+    uint16_t counts[ZSTD_MAX_WEIGHT + 1];
     uint32_t n; /* 0: they are wrong */
 };
 
@@ -46,12 +46,12 @@ static __device__ __forceinline__ uint32_t zstd_decode_weights(zstd_weights &t,
                                                                uint64_t at,
                                                                uint64_t end) {
     zstd_forward in = {at, end, 0};
-    const uint32_t log = zstd_read_counts(in, t.counts, 15, 6);
+    const uint32_t log = zstd_read_counts(in, t.counts, ZSTD_MAX_WEIGHT, 6);
     zstd_bits bits;
     if (log == 0 || in.at >= end || !bits.open(in.at, (uint32_t)(end - in.at))) {
         return 0;
     }
-    zstd_make_table(t.states, t.counts, 15, log, zstd_said_weight());
+    zstd_make_table(t.states, t.counts, ZSTD_MAX_WEIGHT, log, zstd_said_weight());
     bits.fill();
     uint32_t state = bits.take(log), other = bits.take(log), n = 0;
     if (bits.left < 0) {

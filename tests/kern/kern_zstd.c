@@ -149,6 +149,14 @@ static void add_wrong_sizes(zstd_batch *b) {
     zstd_batch_add(b, frames, sizeof frames, 4, false);
 }
 
+/* A code of weights with one that there is not, though no symbol has it. */
+static void add_wrong_weight(zstd_batch *b) {
+    static const uint8_t frame[] = {0x28, 0xB5, 0x2F, 0xFD, 0x20, 38,   0x6C, 0,    0,
+                                    0x72, 0x40, 0x02, 7,    0xD1, 0xAF, 0x8F, 0x1A, 0xE4,
+                                    0xD0, 0x27, 0xD1, 0,    0xFB, 0,    0,    'x'};
+    zstd_batch_add(b, frame, sizeof frame, 38, false);
+}
+
 /* Blocks of sequences that ask for offsets in every way: by libzstd's own encoder of
  * sequences. */
 static void add_sequences(zstd_batch *b) {
@@ -299,6 +307,7 @@ static void add_written(zstd_batch *b) {
     add_frames(b);
     add_checksums(b);
     add_wrong_sizes(b);
+    add_wrong_weight(b);
     zstd_batch_run(b);
     add_sequences(b);
     add_far(b);
