@@ -167,7 +167,7 @@ template <class C> class deflate_tiles {
         deflate_lane k = {};
         deflate_sink sink = {};
         uint32_t entry = begin;
-        if (is_on && group.rank > 0) {
+        if (is_on && group.rank > 0 && !is_stubborn()) {
             k.at = group.rank * segment <= lead ? p.begin : begin - lead;
             deflate_walk<C, DEFLATE_FOLLOW>(shared->input, shared->tables, begin, k,
                                             sink);
@@ -200,13 +200,17 @@ template <class C> class deflate_tiles {
         return shared->is_bad == 0 && shared->end != p.begin;
     }
 
+    __device__ __forceinline__ bool is_stubborn() const {
+        return C::EXITS && shared->nstubborn > 0;
+    }
+
     /* Each lane's entry becomes the true one; its symbols are counted from there. */
     __device__ __forceinline__ void settle(exits &room, uint32_t begin, uint32_t end,
                                            bool &is_on, uint32_t &entry,
                                            deflate_lane &k) {
         if (!C::EXITS) {
             agree<false>(is_on, end, entry, k);
-        } else if (shared->nstubborn > 0 || !agree<true>(is_on, end, entry, k)) {
+        } else if (is_stubborn() || !agree<true>(is_on, end, entry, k)) {
             find_entry(room, begin, end, is_on, entry);
             agree<false>(is_on, end, entry, k);
         }
@@ -318,7 +322,8 @@ template <class C> class deflate_tiles {
             const bool is_whole = cut == NONE || (cut & 1) != 0;
             shared->end = is_whole ? k.at : entry;
             shared->nbytes = sums[1] - (is_whole ? 0 : k.nbytes);
-            shared->parts_at = ((sums[0] - (is_whole ? 0 : k.counts)) >> 16) + 3 & ~3U;
+            shared->parts_at =
+                (((sums[0] - (is_whole ? 0 : k.counts)) >> 16) + 3) & ~UINT32_C(3);
             shared->is_end = is_whole && k.stop == DEFLATE_AT_END;
         }
         const bool is_kept =

@@ -102,10 +102,10 @@ enum {
 /* Teams of Deflate's decoder; a w is so many warps that parse and make output in turns,
  * a p so many that parse, beside others that make it; an s as above. */
 #define HR_K_DEFLATE_TEAMS(X)                                                            \
-    X(w4, 128, 24640)                                                                    \
+    X(w4, 128, 24128)                                                                    \
     X(w4s, 128, 24384)                                                                   \
-    X(w8, 256, 52352)                                                                    \
-    X(w8s, 256, 46720)                                                                   \
+    X(w8, 256, 54912)                                                                    \
+    X(w8s, 256, 48256)                                                                   \
     X(p16, 1024, 206016)                                                                 \
     X(p24s, 1024, 207680)
 
