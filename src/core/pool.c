@@ -154,27 +154,50 @@ static hr__job *find_poorest(hr__pool *pool) {
 #define TURN 64
 
 static bool needs_more(const hr__job *job, const hr__job *served, uint32_t npieces) {
-    return (job->wanted == 0 || job->helpers < job->wanted) &&
-           (job->helpers + 1 < served->helpers || (job->helpers == 0 && npieces >= TURN));
+    const uint32_t n = job->helpers + job->ncoming;
+    return (job->wanted == 0 || n < job->wanted) &&
+           (n + 1 < served->helpers || (n == 0 && npieces >= TURN));
 }
 
-/* The job that a thread which has done so many pieces of this one shall go on with, and
- * which from now on counts it; NULL: this. One other is looked at each time, so that it
- * costs little however many there are. */
-static hr__job *find_poorer(hr__pool *pool, const hr__job *job, uint32_t npieces) {
-    if (atomic_load_explicit(&pool->nqueued, memory_order_relaxed) < 2) {
-        return NULL;
-    }
-    acquire(pool);
+/* One other than this that needs a thread more. One is looked at each time, so that it
+ * costs little however many there are. NULL: not that one. */
+static hr__job *look_at_another(hr__pool *pool, const hr__job *job, uint32_t npieces) {
     hr__job *other = take_turn(pool);
     if (other == job) {
         other = take_turn(pool);
     }
-    if (other != NULL && !needs_more(other, job, npieces)) {
-        other = NULL;
+    return other != NULL && needs_more(other, job, npieces) ? other : NULL;
+}
+
+/* It may be gone: leaving another may take long, and retire it. */
+static bool has_come(const hr__pool *pool, hr__job *job) {
+    const hr__job *j = pool->first;
+    while (j != NULL && j != job) {
+        j = j->next;
     }
+    if (j != NULL) {
+        job->ncoming -= job->ncoming > 0;
+        job->helpers++;
+    }
+    return j != NULL;
+}
+
+/* The job that a thread which has done so many pieces of this one, and has left it then,
+ * shall go on with, and which from now on counts it; NULL: this. */
+static hr__job *find_poorer(hr__pool *pool, hr__job *job, uint32_t npieces) {
+    if (atomic_load_explicit(&pool->nqueued, memory_order_relaxed) < 2) {
+        return NULL;
+    }
+    acquire(pool);
+    hr__job *other = look_at_another(pool, job, npieces);
     if (other != NULL) {
-        other->helpers++;
+        other->ncoming++;
+        hr__lock_release(&pool->lock);
+        if (job->leave != NULL) {
+            job->leave(job);
+        }
+        acquire(pool);
+        other = has_come(pool, other) ? other : NULL;
     }
     hr__lock_release(&pool->lock);
     return other;
@@ -192,9 +215,6 @@ static hr__job *run_pieces(hr__pool *pool, hr__job *job, void *worker, bool may_
         hr__lock_release(&pool->lock);
         while (poorer == NULL && job->run(job, worker)) {
             poorer = may_leave ? find_poorer(pool, job, ++npieces) : NULL;
-        }
-        if (poorer != NULL && job->leave != NULL) {
-            job->leave(job);
         }
         acquire(pool);
     } while (poorer == NULL && job->wakes != wakes); /* news that run() may have missed */
@@ -252,6 +272,7 @@ static bool start_thread(hr__pool *pool) {
 /* Queue a job that has pieces; wake or start as many threads as it wants. */
 static void announce(hr__pool *pool, hr__job *job) {
     job->wakes++;
+    job->ncoming = job->queued ? job->ncoming : 0; /* who found it forgotten has gone */
     enqueue(pool, job);
     uint32_t n =
         job->wanted == 0 || job->wanted > pool->nthreads ? pool->nthreads : job->wanted;
@@ -268,7 +289,7 @@ static void announce(hr__pool *pool, hr__job *job) {
 bool hr__pool_submit(hr__pool *pool, hr__job *job) {
     acquire(pool);
     job->generation = pool->generation;
-    job->wakes = job->helpers = 0;
+    job->wakes = job->helpers = job->ncoming = 0;
     job->queued = false;
     announce(pool, job);
     bool has_threads = pool->nstarted > 0;

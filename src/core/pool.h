@@ -18,15 +18,16 @@ typedef struct hr__job {
      * when there is nothing (more) to begin: the pool then forgets the job. Called from
      * many threads at once. It may not retire its own job or destroy the pool. */
     bool (*run)(struct hr__job *job, void *worker);
-    /* A thread leaves the job, which has pieces yet, for another one. NULL: nothing to
-     * do. As run() in all else. */
+    /* A thread leaves the job, which has pieces yet, for another one, unless that is done
+     * by then. NULL: nothing to do. As run() in all else. */
     void (*leave)(struct hr__job *job);
     uint32_t wanted; /* how many threads are worth waking; 0 = all */
     /* The pool's: */
     struct hr__job *next;
     uint64_t generation; /* process that it was submitted in */
     uint32_t wakes;      /* how often there was news of pieces */
-    uint32_t helpers;    /* threads inside run, or on their way to it */
+    uint32_t helpers;    /* threads inside run, or about to be */
+    uint32_t ncoming;    /* about so many are leaving another job for this one */
     bool queued;
 } hr__job;
 

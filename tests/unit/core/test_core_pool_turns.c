@@ -32,6 +32,7 @@ static hr__pool *make_pool(uint32_t nthreads) {
 /* A job of n pieces that looks at another job. */
 typedef struct part_job {
     hr__job job;
+    hr__pool *pool;
     struct part_job *other;
     int n;
     atomic_int next, done, inside, nleft;
@@ -86,6 +87,7 @@ static part_job *submit(hr__pool *pool, int n, uint32_t wanted, part_job *other,
                         int waits_from) {
     part_job *p = calloc(1, sizeof *p);
     assert_non_null(p);
+    p->pool = pool;
     p->job.run = run_part;
     p->job.leave = leave_part;
     p->job.wanted = wanted;
@@ -171,12 +173,36 @@ static void a_job_alone_is_never_left(void **state) {
     hr__pool_destroy(pool);
 }
 
+static void leave_and_retire(hr__job *job) {
+    const part_job *p = (part_job *)job;
+    leave_part(job);
+    hr__pool_retire(p->pool, &p->other->job);
+}
+
+/* As the last thread of a batch does whose callback releases another batch. */
+static void who_leaves_one_job_for_another_may_retire_that(void **state) {
+    (void)state;
+    hr__pool *pool = make_pool(1);
+    part_job *first = submit(pool, 1000, 0, NULL, INT32_MAX);
+    part_job *second = submit(pool, 1, 0, first, INT32_MAX);
+    first->other = second;
+    first->job.leave = leave_and_retire;
+    first->is_open = true;
+    assert_true(wait_done(first));
+    assert_int_equal(first->nleft, 1);
+    assert_int_equal(second->next, 0);
+    retire(pool, first);
+    free(second);
+    hr__pool_destroy(pool);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_later_job_is_served_beside_a_long_one),
         cmocka_unit_test(more_jobs_than_threads_take_turns),
         cmocka_unit_test(no_job_gets_more_threads_than_it_wants),
         cmocka_unit_test(a_job_alone_is_never_left),
+        cmocka_unit_test(who_leaves_one_job_for_another_may_retire_that),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
