@@ -82,6 +82,7 @@ static hr__ring_slot *make_room(hr__ring *ring, hr__need need) {
     return NULL;
 }
 
+/* Of one that is held it is the holder's to write. */
 static bool is_of(const hr__ring_slot *s, const void *owner) {
     return owner == NULL || s->owner == owner;
 }
@@ -325,8 +326,8 @@ hr_status hr__ring_order(hr__ring *ring, const void *owner, hr__stream stream,
     pthread_mutex_lock(&ring->lock);
     for (uint32_t i = 0; i < ring->max_slots && status == HR_OK; i++) {
         const hr__ring_slot *s = &ring->slots[i];
-        if (is_of(s, owner) &&
-            (s->state == HR__SLOT_IN_FLIGHT || s->state == HR__SLOT_LANDING)) {
+        if ((s->state == HR__SLOT_IN_FLIGHT || s->state == HR__SLOT_LANDING) &&
+            is_of(s, owner)) {
             status = ring->device->ops->stream_wait(ring->device, stream, s->event, err);
         }
     }

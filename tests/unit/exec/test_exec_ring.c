@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "exec/ring.h"
 
@@ -124,6 +125,56 @@ static void a_stream_goes_on_behind_slots_on_their_way(void **state) {
     assert_int_equal(d->ops->stream_sync(d, stream, NULL), HR_OK);
     assert_string_equal(there, text);
     hr__ring_drain(w.ring, NULL);
+    d->ops->stream_destroy(d, stream);
+    d->ops->leave(d, saved);
+    close_world(&w);
+}
+
+typedef struct taker {
+    hr__ring *ring;
+    hr_status status;
+    atomic_bool is_over;
+} taker;
+
+static void *take_for_another(void *user) {
+    static const char another;
+    taker *t = user;
+    void *saved = NULL;
+    t->status = t->ring->device->ops->enter(t->ring->device, &saved, NULL);
+    for (int i = 0; i < 200 && t->status == HR_OK; i++) {
+        hr__ring_slot *slot = NULL;
+        t->status = hr__ring_acquire(t->ring, some, true, &slot, NULL);
+        if (t->status == HR_OK) {
+            (void)usleep(50);
+            slot->owner = &another;
+            hr__ring_give_back(t->ring, slot);
+        }
+    }
+    t->ring->device->ops->leave(t->ring->device, saved);
+    t->is_over = true;
+    return NULL;
+}
+
+/* ThreadSanitizer sees who looks at a slot that another thread has. */
+static void a_stream_waits_for_an_owner_while_others_take_slots(void **state) {
+    (void)state;
+    const char owner = 0;
+    world w;
+    void *saved = NULL;
+    hr__stream stream = NULL;
+    pthread_t other;
+    open_slots(&w, 2);
+    taker t = {.ring = w.ring};
+    hr__device *d = w.ring->device;
+    assert_int_equal(d->ops->enter(d, &saved, NULL), HR_OK);
+    assert_int_equal(d->ops->stream_create(d, &stream, NULL), HR_OK);
+    assert_int_equal(pthread_create(&other, NULL, take_for_another, &t), 0);
+    while (!t.is_over) {
+        assert_int_equal(hr__ring_order(w.ring, &owner, stream, NULL), HR_OK);
+        hr__ring_drain(w.ring, &owner);
+    }
+    assert_int_equal(pthread_join(other, NULL), 0);
+    assert_int_equal(t.status, HR_OK);
     d->ops->stream_destroy(d, stream);
     d->ops->leave(d, saved);
     close_world(&w);
@@ -395,6 +446,7 @@ int main(void) {
         cmocka_unit_test(starves_where_somebody_waits_for_a_holder),
         cmocka_unit_test(a_slot_on_its_way_is_no_starving),
         cmocka_unit_test(who_waits_for_its_slots_waits_for_no_others),
+        cmocka_unit_test(a_stream_waits_for_an_owner_while_others_take_slots),
         cmocka_unit_test(a_stream_goes_on_behind_slots_on_their_way),
         cmocka_unit_test(hooks_are_called_without_the_lock),
         cmocka_unit_test(memory_goes_back_on_the_stream_it_was_asked_for),
