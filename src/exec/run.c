@@ -39,8 +39,8 @@ static void drain(hr__run *run) {
             hr__run_fail_ring(run, ring, &err);
         }
         if (entered || err.status != HR_ERR_FORKED) {
-            hr__ring_drain(ring,
-                           run); /* in any case: slabs on their way refer to the run */
+            /* in any case: slabs on their way refer to the run */
+            hr__ring_drain(ring, run);
         }
         if (entered) {
             ring->device->ops->leave(ring->device, saved);
@@ -164,18 +164,27 @@ static bool run_piece(hr__job *job, void *worker) {
     return !end_piece(run);
 }
 
-/* A thread goes to another run, which may wait for a slot: with nobody here any more no
- * slab may stay open. */
+/* Open slabs that nobody will flush: all who do a piece wait for slots, which those may
+ * have, and have flushed what there was before. By the lock. */
+static bool is_forsaken(const hr__run *run) {
+    return run->nactive == run->nwaiting && !is_exhausted(run) &&
+           (run->slabs != NULL || run->gathered != NULL);
+}
+
+/* A thread goes to another run, where it may wait for a slot, too. While it flushes,
+ * others may come, open more and go. */
 static void leave_run(hr__job *job) {
     hr__run *run = (hr__run *)job;
-    pthread_mutex_lock(&run->lock);
-    bool flushes = run->nactive == 0 && !is_exhausted(run) &&
-                   (run->slabs != NULL || run->gathered != NULL);
-    run->nactive += flushes;
-    pthread_mutex_unlock(&run->lock);
-    if (flushes) {
-        hr__slab_flush_all(run);
-        (void)end_piece(run);
+    bool flushes = true;
+    while (flushes) {
+        pthread_mutex_lock(&run->lock);
+        flushes = is_forsaken(run);
+        run->nactive += flushes;
+        pthread_mutex_unlock(&run->lock);
+        if (flushes) {
+            hr__slab_flush_all(run);
+            flushes = !end_piece(run);
+        }
     }
 }
 

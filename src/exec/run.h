@@ -87,7 +87,8 @@ typedef struct hr__run {
     uint64_t generation;
     hr__object_plan *next_object;
     hr__opened *ready;
-    uint64_t nactive;
+    uint64_t nactive;                    /* threads that do a piece, … */
+    uint64_t nwaiting;                   /* … and those of them that wait for a slot */
     struct hr__slab *slabs;              /* open ones */
     struct hr__slab *gathered;           /* copied up, to be decoded with others */
     uint64_t slab_nbytes;                /* full from here on */

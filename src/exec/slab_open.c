@@ -112,6 +112,20 @@ void hr__slab_flush_all(hr__run *run) {
 
 /* --- new ones --- */
 
+/* Who leaves the run meanwhile flushes what was opened since. */
+static hr_status flush_and_wait(hr__run *run, hr__ring *ring, hr__need need,
+                                hr__ring_slot **out, hr_error *err) {
+    pthread_mutex_lock(&run->lock);
+    run->nwaiting++;
+    pthread_mutex_unlock(&run->lock);
+    hr__slab_flush_all(run);
+    const hr_status status = hr__ring_acquire(ring, need, true, out, err);
+    pthread_mutex_lock(&run->lock);
+    run->nwaiting--;
+    pthread_mutex_unlock(&run->lock);
+    return status;
+}
+
 /* Never for others while holding slots that only a flush would free. */
 static hr_status wait_for_slot(hr__run *run, hr__ring *ring, hr__need need,
                                hr__ring_slot **out, hr_error *err) {
@@ -121,8 +135,7 @@ static hr_status wait_for_slot(hr__run *run, hr__ring *ring, hr__need need,
         status = hr__ring_acquire(ring, need, false, out, err);
     }
     if (status == HR_OK && *out == NULL) {
-        hr__slab_flush_all(run);
-        status = hr__ring_acquire(ring, need, true, out, err);
+        status = flush_and_wait(run, ring, need, out, err);
     }
     atomic_fetch_add(&run->wait_ns, hr__clock_ns() - start);
     return status;
