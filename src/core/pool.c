@@ -25,6 +25,7 @@ struct hr__pool {
     pthread_t *threads;
     uint32_t nstarted;
     uint32_t nsleeping;
+    uint32_t nwoken; /* of these: not there yet */
     bool stopping;
 };
 
@@ -35,7 +36,7 @@ static void reset(hr__pool *pool) {
     pool->generation = hr__fork_generation();
     pool->first = pool->last = NULL;
     atomic_store(&pool->nqueued, 0);
-    pool->nstarted = pool->nsleeping = 0;
+    pool->nstarted = pool->nsleeping = pool->nwoken = 0;
     pool->stopping = false;
 }
 
@@ -237,6 +238,7 @@ static void *thread_main(void *arg) {
             pool->nsleeping++;
             hr__lock_wait(&pool->lock, &pool->work);
             pool->nsleeping--;
+            pool->nwoken -= pool->nwoken > 0;
             continue;
         }
         if (worker == NULL) {
@@ -276,10 +278,12 @@ static void announce(hr__pool *pool, hr__job *job) {
     enqueue(pool, job);
     uint32_t n =
         job->wanted == 0 || job->wanted > pool->nthreads ? pool->nthreads : job->wanted;
-    for (uint32_t i = 0; i < n && i < pool->nsleeping; i++) {
+    const uint32_t nidle = pool->nsleeping - pool->nwoken;
+    for (uint32_t i = 0; i < n && i < nidle; i++) {
         (void)pthread_cond_signal(&pool->work);
+        pool->nwoken++;
     }
-    for (uint32_t i = pool->nsleeping; i < n && pool->nstarted < pool->nthreads; i++) {
+    for (uint32_t i = nidle; i < n && pool->nstarted < pool->nthreads; i++) {
         if (!start_thread(pool)) {
             break; /* those that there are will do */
         }

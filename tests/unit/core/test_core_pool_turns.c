@@ -196,12 +196,36 @@ static void who_leaves_one_job_for_another_may_retire_that(void **state) {
     hr__pool_destroy(pool);
 }
 
+/* The one that sleeps, and is on its way to the first, is not for the second, too. */
+static void jobs_submitted_at_once_get_a_thread_each(void **state) {
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        hr__pool *pool = make_pool(2);
+        part_job *before = submit(pool, 1, 1, NULL, INT32_MAX);
+        before->is_open = true;
+        assert_true(wait_done(before));
+        retire(pool, before);
+        (void)usleep(2000); /* to sleep */
+        part_job *first = submit(pool, 1, 1, NULL, 0);
+        part_job *second = submit(pool, 1, 1, first, INT32_MAX);
+        first->other = second;
+        first->is_open = true;
+        assert_true(wait_done(second));
+        assert_true(wait_done(first));
+        assert_false(first->is_stuck);
+        retire(pool, first);
+        retire(pool, second);
+        hr__pool_destroy(pool);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_later_job_is_served_beside_a_long_one),
         cmocka_unit_test(more_jobs_than_threads_take_turns),
         cmocka_unit_test(no_job_gets_more_threads_than_it_wants),
         cmocka_unit_test(a_job_alone_is_never_left),
+        cmocka_unit_test(jobs_submitted_at_once_get_a_thread_each),
         cmocka_unit_test(who_leaves_one_job_for_another_may_retire_that),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
