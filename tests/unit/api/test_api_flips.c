@@ -134,8 +134,7 @@ static void no_small_change_does_harm(void **state) {
     size_t at = plan.part;
     if (!has_corpus) {
         print_message("no corpus at %s: the example data alone\n", HR_CORPUS);
-        at = flip_folder(HR_TEST_DATA "/../../examples/data/jacksboro_v2.zarr", at, 7,
-                         &nmutants);
+        at = flip_folder(HR_EXAMPLE_DATA "/jacksboro_v2.zarr", at, 7, &nmutants);
     }
     for (size_t i = 0; has_corpus && i < sizeof corpus_folders / sizeof(char *); i++) {
         char path[1024];
