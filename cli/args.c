@@ -242,8 +242,9 @@ static int take_option(int option, cli_args *args) {
 }
 
 /* `argument` is where getopt stopped: the option itself unless it is a short one, which
- * can stand among others, or a known one, whose value can come after it. */
-static int unknown_option(int option, const char *argument) {
+ * can stand among others, or a known one, whose value can come after it. `command`: "",
+ * or where it is not known. */
+static int unknown_option(int option, const char *argument, const char *command) {
     char letter[] = {'-', (char)optopt, '\0'};
     const char *dashes = "";
     const char *name = option == '?' && optopt > 0 && optopt < 256 ? letter : argument;
@@ -253,8 +254,8 @@ static int unknown_option(int option, const char *argument) {
             name = o->name;
         }
     }
-    return cli_usage_error("option '%s%s' is not known here; see 'headrace help'", dashes,
-                           name);
+    return cli_usage_error("option '%s%s' is not known here; see 'headrace help%s%s'",
+                           dashes, name, command[0] != '\0' ? " " : "", command);
 }
 
 int cli_args_parse(int argc, char **argv, unsigned takes, bool stop_at_command,
@@ -272,7 +273,8 @@ int cli_args_parse(int argc, char **argv, unsigned takes, bool stop_at_command,
         }
         unsigned needs = option_needs(option);
         if (option == '?' || (takes & needs) != needs) {
-            return unknown_option(option, argv[optind - 1]);
+            return unknown_option(option, argv[optind - 1],
+                                  stop_at_command || takes == 0 ? "" : argv[0]);
         }
         int rc = take_option(option, args);
         if (rc != CLI_OK) {

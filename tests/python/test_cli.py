@@ -201,6 +201,7 @@ def test_a_reader_that_leaves_ends_it_quietly(folder):
     (("read", "A", "--threads", "1025"), b"1 to 1024"),
     (("read", "A", "--device", "tpu"), b"tpu"), (("bench", "A", "-n", "0"), b"-n"),
     (("read", "A/absent"), b"absent"), (("help", "frob"), b"frob"),
+    (("info", "A", "--strict"), b"'headrace help info'"), (("--frob",), b"'headrace help'"),
 ])
 def test_wrong_usage_gives_2(cli, cube, arguments, part):
     result = cli(*(a.replace("A", cube, 1) if a.startswith("A") else a for a in arguments))
