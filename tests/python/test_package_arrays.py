@@ -245,6 +245,12 @@ WRONG = [(7,), (0, 0, 0), (..., ...), "x", None, (None, 0), 1.5, ([0, 1], [1, 2,
          np.array(0.0), np.array([2**64 - 1], "u8"), (np.array([2**64 - 1], "u8"), [0])]
 
 
+def test_a_mask_of_another_shape_is_called_a_mask(folder):
+    zarr.create_array(folder / "m", data=np.zeros((4, 5)))
+    with pytest.raises(hr.SelectionError, match="a mask has the array's shape"):
+        hr.open(folder / "m")[np.ones((4, 4), bool)]
+
+
 @pytest.mark.parametrize("key", WRONG, ids=repr)
 def test_wrong_selections_raise_index_errors(folder, key):
     zarr.create_array(folder / "w", data=np.zeros((4, 5)))

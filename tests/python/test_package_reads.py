@@ -369,6 +369,9 @@ def test_packed_numbers_are_unpacked(folder):
             a.read(..., mask_and_scale=hr.Packing(fills=fills))
     with pytest.raises(hr.ArgumentError, match="mask_and_scale"):
         a.read(..., mask_and_scale="no")
+    for wrong in (dict(scale="x"), dict(offset=[1]), dict(fills=3)):
+        with pytest.raises(hr.ArgumentError, match=next(iter(wrong))):
+            a.read(..., mask_and_scale=hr.Packing(**wrong))
     zarr.create_array(folder / "q", data=stored.astype("f4"), attributes={
         "_FillValue": "AAAAAAAAHEA="})  # 7.0 as xarray writes it
     with pytest.raises(hr.ArgumentError, match="fill value"):

@@ -7,7 +7,7 @@ import dataclasses
 import json
 import math
 import struct
-from typing import Any, Mapping
+from typing import Any, Collection, Mapping
 
 import numpy as np
 
@@ -32,12 +32,13 @@ class Packing:
 
     def request(self, dtype: np.dtype[Any]) -> tuple[Any, ...]:
         """As the extension takes it. dtype is the array's."""
+        if not isinstance(self.fills, Collection):
+            raise ArgumentError(f"fills are a tuple of values, not {self.fills!r}")
         if len(self.fills) > MAX_FILLS:
             raise ArgumentError(f"{len(self.fills)} fill values, at most {MAX_FILLS}")
         stored = dtype.newbyteorder("<")
         items = [_exactly(fill, dtype).astype(stored).tobytes() for fill in self.fills]
-        return (1.0 if self.scale is None else float(self.scale),
-                -0.0 if self.offset is None else float(self.offset),
+        return (_float("scale", self.scale, 1.0), _float("offset", self.offset, -0.0),
                 b"".join(items), len(items), self.unsigned, True)
 
     def dtype(self, dtype: np.dtype[Any]) -> str:
@@ -45,6 +46,13 @@ class Packing:
         is_scaled = self.scale is not None or self.offset is not None
         most = 4 if dtype.kind == "f" else 2
         return "<f4" if not is_scaled and dtype.itemsize <= most else "<f8"
+
+
+def _float(name: str, value: Any, absent: float) -> float:
+    try:
+        return absent if value is None else float(value)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name} {value!r} is no number") from None
 
 
 def _exactly(fill: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

@@ -91,6 +91,8 @@ def _integers(key: Any) -> np.ndarray[Any, Any]:
 
 def _list_of_axis(key: Any, n: int) -> np.ndarray[Any, Any]:
     array = np.asarray(key)
+    if array.ndim != 1 and array.dtype.kind == "b":
+        raise SelectionError(f"a mask has the array's shape or is for one axis, not {array.shape}")
     if array.ndim != 1:
         raise SelectionError(f"a list of indices has one axis, not {array.ndim}")
     if array.dtype.kind == "b":

@@ -221,5 +221,5 @@ def as_tensor(obj: Any, stream: int) -> tuple[Tensor, int | None]:
     try:
         return _from_ndarray(np.asarray(memoryview(obj))), None
     except TypeError:
-        raise ArgumentError(f"out is a {type(obj).__name__}: it has neither DLPack, nor the "
-                            "CUDA array interface, nor the buffer protocol") from None
+        raise ArgumentError(f"{type(obj).__name__} has neither DLPack, nor the CUDA array "
+                            "interface, nor the buffer protocol") from None
