@@ -87,7 +87,8 @@ def test_a_stream_waits_instead_of_the_host(a):
         with stream:
             total = cupy.asarray(future.result_on(stream)).sum()
         future.result()
-        assert int(total) == int(DATA[i:i + 200].sum())
+        with stream:  # where the sum is made: another stream would not wait for it
+            assert int(total) == int(DATA[i:i + 200].sum())
 
 
 @pytest.mark.parametrize("allocator", ["cupy", "torch", lambda n, i: cupy.empty(n, "u1"), None])
