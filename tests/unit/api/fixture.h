@@ -67,6 +67,19 @@ static inline hr_request request(hr_node *array, void *data, int32_t ndim,
     return r;
 }
 
+/* All of an array, as it is described; info stays. */
+static inline hr_request whole_request(hr_node *array, const hr_node_info *info,
+                                       void *data, int32_t device_type) {
+    hr_request r = HR_REQUEST_INIT;
+    r.array = array;
+    r.dst = (hr_tensor){.data = data,
+                        .device = {.type = device_type},
+                        .dtype = info->dtype,
+                        .ndim = info->ndim,
+                        .shape = info->shape};
+    return r;
+}
+
 static inline bool has_simt(void) {
     hr_device_info info = HR_DEVICE_INFO_INIT;
     return hr_device_describe((hr_device){.type = HR_DEVICE_SIMT}, &info, NULL) == HR_OK;

@@ -305,13 +305,7 @@ static void kernels_decode_what_they_know(void **state) {
         tiff_add(&f, &s, image);
         put(world.store, "x.tif", f.bytes, f.nbytes);
         hr_node *node = open_array("x.tif", &info);
-        hr_request r = HR_REQUEST_INIT;
-        r.array = node;
-        r.dst = (hr_tensor){.data = out,
-                            .device = {.type = HR_DEVICE_SIMT},
-                            .dtype = info.dtype,
-                            .ndim = info.ndim,
-                            .shape = info.shape};
+        const hr_request r = whole_request(node, &info, out, HR_DEVICE_SIMT);
         hr_read_options o = HR_READ_OPTIONS_INIT;
         o.strict = 1;
         hr_batch *b = NULL;

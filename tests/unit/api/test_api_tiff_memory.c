@@ -49,10 +49,7 @@ static hr_status open_and_read(hr_context *context, hr_store *store) {
     hr_status status = hr_open_store(store, "x.tif#level=0", NULL, &node, &err);
     if (status == HR_OK) {
         assert_int_equal(hr_node_describe(node, &info, NULL), HR_OK);
-        hr_request r = HR_REQUEST_INIT;
-        r.array = node;
-        r.dst = (hr_tensor){
-            .data = out, .dtype = info.dtype, .ndim = info.ndim, .shape = info.shape};
+        const hr_request r = whole_request(node, &info, out, HR_DEVICE_CPU);
         hr_batch *b = NULL;
         status = hr_read_submit(context, &r, 1, NULL, NULL, &b, &err);
         if (status == HR_OK) {
@@ -139,13 +136,7 @@ static hr_status read_strictly(const tiff_file *f, uint64_t device_scratch_nbyte
     put(store, "x.tif", f->bytes, f->nbytes);
     assert_int_equal(hr_open_store(store, "x.tif", NULL, &node, err), HR_OK);
     assert_int_equal(hr_node_describe(node, &info, err), HR_OK);
-    hr_request r = HR_REQUEST_INIT;
-    r.array = node;
-    r.dst = (hr_tensor){.data = out,
-                        .device = {.type = HR_DEVICE_SIMT},
-                        .dtype = info.dtype,
-                        .ndim = info.ndim,
-                        .shape = info.shape};
+    const hr_request r = whole_request(node, &info, out, HR_DEVICE_SIMT);
     assert_int_equal(hr_read_submit(context, &r, 1, NULL, &strictly, &b, err), HR_OK);
     const hr_status status = hr_batch_wait(b, -1, err);
     hr_batch_unref(b);

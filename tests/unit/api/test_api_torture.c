@@ -215,14 +215,11 @@ static hr_status read_both(attempt *a, const hr_node_info *info, uint64_t nelems
     }
     hr_axis axis = {
         .kind = HR_AXIS_INDICES, .indices = list, .nindices = (uint64_t)info->shape[0]};
-    hr_request r[2] = {HR_REQUEST_INIT, HR_REQUEST_INIT};
+    const int32_t where = a->scenario->simt ? HR_DEVICE_SIMT : HR_DEVICE_CPU;
+    hr_request r[2];
     for (int i = 0; i < 2; i++) {
-        r[i].array = a->array;
-        r[i].dst = (hr_tensor){.data = out + (size_t)i * nelems * info->dtype.itemsize,
-                               .dtype = info->dtype,
-                               .ndim = info->ndim,
-                               .shape = info->shape};
-        r[i].dst.device.type = a->scenario->simt ? HR_DEVICE_SIMT : HR_DEVICE_CPU;
+        r[i] = whole_request(a->array, info,
+                             out + (size_t)i * nelems * info->dtype.itemsize, where);
     }
     r[1].selection = (hr_selection){.kind = HR_SELECT_AXES, .naxes = 1, .axes = &axis};
     hr_batch *b = NULL;

@@ -106,6 +106,22 @@ static void retire(hr__pool *pool, part_job *p) {
     free(p);
 }
 
+/* `first` looks at `second` from now on, and begins. */
+static void open_pair(part_job *first, part_job *second) {
+    first->other = second;
+    first->is_open = true;
+}
+
+/* The second is done without waiting for more of the first. */
+static void finish_pair(hr__pool *pool, part_job *first, part_job *second) {
+    assert_true(wait_done(second));
+    assert_true(wait_done(first));
+    assert_false(first->is_stuck);
+    retire(pool, first);
+    retire(pool, second);
+    hr__pool_destroy(pool);
+}
+
 /* The long one holds every thread that comes to its piece 100. */
 static void a_later_job_is_served_beside_a_long_one(void **state) {
     (void)state;
@@ -113,14 +129,8 @@ static void a_later_job_is_served_beside_a_long_one(void **state) {
         hr__pool *pool = make_pool(nthreads);
         part_job *first = submit(pool, 1000, 0, NULL, 100);
         part_job *second = submit(pool, 300, 0, first, INT32_MAX);
-        first->other = second;
-        first->is_open = true;
-        assert_true(wait_done(second));
-        assert_true(wait_done(first));
-        assert_false(first->is_stuck);
-        retire(pool, first);
-        retire(pool, second);
-        hr__pool_destroy(pool);
+        open_pair(first, second);
+        finish_pair(pool, first, second);
     }
 }
 
@@ -185,9 +195,8 @@ static void who_leaves_one_job_for_another_may_retire_that(void **state) {
     hr__pool *pool = make_pool(1);
     part_job *first = submit(pool, 1000, 0, NULL, INT32_MAX);
     part_job *second = submit(pool, 1, 0, first, INT32_MAX);
-    first->other = second;
     first->job.leave = leave_and_retire;
-    first->is_open = true;
+    open_pair(first, second);
     assert_true(wait_done(first));
     assert_int_equal(first->nleft, 1);
     assert_int_equal(second->next, 0);
@@ -208,14 +217,8 @@ static void jobs_submitted_at_once_get_a_thread_each(void **state) {
         (void)usleep(2000); /* to sleep */
         part_job *first = submit(pool, 1, 1, NULL, 0);
         part_job *second = submit(pool, 1, 1, first, INT32_MAX);
-        first->other = second;
-        first->is_open = true;
-        assert_true(wait_done(second));
-        assert_true(wait_done(first));
-        assert_false(first->is_stuck);
-        retire(pool, first);
-        retire(pool, second);
-        hr__pool_destroy(pool);
+        open_pair(first, second);
+        finish_pair(pool, first, second);
     }
 }
 

@@ -291,15 +291,25 @@ static void open_hooked(world *w, hooks *h, hr_device_allocator *functions) {
     h->ring = w->ring;
 }
 
+/* The same, its device entered; what leave_hooked wants. */
+static void *enter_hooked(world *w, hooks *h, hr_device_allocator *functions) {
+    void *saved = NULL;
+    open_hooked(w, h, functions);
+    hr__device *d = w->ring->device;
+    assert_int_equal(d->ops->enter(d, &saved, NULL), HR_OK);
+    return saved;
+}
+
+static void leave_hooked(world *w, void *saved) {
+    w->ring->device->ops->leave(w->ring->device, saved);
+}
+
 static void hooks_are_called_without_the_lock(void **state) {
     (void)state;
     world w;
     hooks h = {0};
     hr_device_allocator functions;
-    open_hooked(&w, &h, &functions);
-    hr__device *d = w.ring->device;
-    void *saved = NULL;
-    assert_int_equal(d->ops->enter(d, &saved, NULL), HR_OK);
+    void *saved = enter_hooked(&w, &h, &functions);
     for (uint64_t i = 1; i <= 4; i++) { /* each needs the room of those before */
         const hr__need need = {.payload = 64 * i * KIB, .scratch = 128 * i * KIB};
         const hr__need tables = {.payload = 2 * KIB * i, .scratch = KIB};
@@ -310,7 +320,7 @@ static void hooks_are_called_without_the_lock(void **state) {
         hr__ring_drain(w.ring, NULL);
     }
     hr__ring_trim(w.ring);
-    d->ops->leave(d, saved);
+    leave_hooked(&w, saved);
     assert_true(atomic_load(&h.ncalls) > 16);
     assert_int_equal(atomic_load(&h.nlocked), 0);
     assert_int_equal(w.ring->pinned_used, 0);
@@ -325,10 +335,7 @@ static void memory_goes_back_on_the_stream_it_was_asked_for(void **state) {
     world w;
     hooks h = {0};
     hr_device_allocator functions;
-    open_hooked(&w, &h, &functions);
-    hr__device *d = w.ring->device;
-    void *saved = NULL;
-    assert_int_equal(d->ops->enter(d, &saved, NULL), HR_OK);
+    void *saved = enter_hooked(&w, &h, &functions);
     for (uint64_t i = 1; i <= 3; i++) { /* what slots share grows */
         hr__ring_slot *slot = NULL;
         hr__devptr shared = 0;
@@ -343,7 +350,7 @@ static void memory_goes_back_on_the_stream_it_was_asked_for(void **state) {
         hr__ring_drain(w.ring, NULL);
     }
     hr__ring_trim(w.ring);
-    d->ops->leave(d, saved);
+    leave_hooked(&w, saved);
     assert_int_equal(w.ring->device_used, 0);
     assert_int_equal(atomic_load(&h.nstrange), 0);
     close_world(&w);
@@ -355,10 +362,7 @@ static void chunks_of_about_one_size_are_served_by_the_same_slots(void **state) 
     world w;
     hooks h = {0};
     hr_device_allocator functions;
-    open_hooked(&w, &h, &functions);
-    hr__device *d = w.ring->device;
-    void *saved = NULL;
-    assert_int_equal(d->ops->enter(d, &saved, NULL), HR_OK);
+    void *saved = enter_hooked(&w, &h, &functions);
     for (uint64_t i = 0; i < 100; i++) { /* larger than what is usual, by and by */
         const hr__need need = {.payload = 100 * KIB + 40 * i,
                                .scratch = 500 * KIB + 200 * i};
@@ -368,7 +372,7 @@ static void chunks_of_about_one_size_are_served_by_the_same_slots(void **state) 
         hr__ring_drain(w.ring, NULL);
     }
     assert_in_range(atomic_load(&h.ncalls), 2, 6);
-    d->ops->leave(d, saved);
+    leave_hooked(&w, saved);
     close_world(&w);
 }
 
