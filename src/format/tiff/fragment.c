@@ -5,30 +5,26 @@
 
 #include "format/tiff/internal.h"
 
-/* "name=NUMBER" at the beginning of the text. */
+/* "name=NUMBER" at the beginning of the text, which is behind it then. */
 static bool take_number(const char **text, const char *name, uint64_t *number) {
     size_t n = strlen(name);
-    if (strncmp(*text, name, n) != 0) {
+    size_t digits = strncmp(*text, name, n) == 0 ? strspn(*text + n, "0123456789") : 0;
+    if (digits == 0 || digits >= 19) {
         return false;
     }
-    size_t digits = strspn(*text + n, "0123456789");
     *number = strtoull(*text + n, NULL, 10);
     *text += n + digits;
-    return digits > 0 && digits < 19;
+    return true;
 }
 
 static bool parse(const char *text, hr__tiff_choice *c) {
-    bool is_image = true;
     if (strncmp(text, "stack", 5) == 0) {
         c->is_stack = true;
         text += 5;
-    } else if (strncmp(text, "ifd=", 4) == 0) {
-        is_image = take_number(&text, "ifd=", &c->ifd);
-    } else {
+    } else if (!take_number(&text, "ifd=", &c->ifd)) {
         return take_number(&text, "level=", &c->level) && *text == '\0';
     }
-    return is_image &&
-           (*text == '\0' || (take_number(&text, ",level=", &c->level) && *text == '\0'));
+    return *text == '\0' || (take_number(&text, ",level=", &c->level) && *text == '\0');
 }
 
 hr_status hr__tiff_choice_parse(const char *fragment, hr__tiff_choice *choice,
