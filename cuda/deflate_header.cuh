@@ -11,9 +11,8 @@
 /* A header of the most bits, at any place in 16 bytes. */
 #define DEFLATE_HEADER_NBYTES 704
 #define DEFLATE_HEADER_MOST_NBITS 4864
-#define DEFLATE_NCHUNKS                                                                  \
-    10 /* of 32 symbols: 9 of literals and lengths, 1 of distances                       \
-        */
+/* Chunks of 32 symbols: 9 of literals and lengths, 1 of distances. */
+#define DEFLATE_NCHUNKS 10
 
 struct deflate_header {
     uint32_t code; /* 0: all is well */
