@@ -64,6 +64,9 @@ static json_object *gpus_json(const findings *f) {
         json_object_object_add(object, "memory_nbytes",
                                json_object_new_uint64(gpu->memory_nbytes));
         json_object_object_add(object, "compute", json_object_new_string(compute));
+        json_object_object_add(object, "numa",
+                               gpu->numa[0] == '\0' ? NULL
+                                                    : json_object_new_string(gpu->numa));
         json_object_object_add(object, "kernels",
                                json_object_new_boolean(gpu->has_kernels != 0));
         json_object_array_add(list, object);
@@ -127,9 +130,9 @@ static void print_gpus(const findings *f) {
     printf("driver    %s\n", f->gpus[0].driver);
     for (int i = 0; i < f->ngpus; i++) {
         const hr_device_info *gpu = &f->gpus[i];
-        printf("cuda:%-4d %s, %s, compute capability %d.%d%s\n", i, gpu->name,
+        printf("cuda:%-4d %s, %s, compute capability %d.%d%s%s%s\n", i, gpu->name,
                cli_nbytes_text(gpu->memory_nbytes, size), gpu->compute_major,
-               gpu->compute_minor,
+               gpu->compute_minor, gpu->numa[0] != '\0' ? ", NUMA " : "", gpu->numa,
                gpu->has_kernels != 0 ? "" : ", this build has no kernels for it");
     }
 }
@@ -172,8 +175,8 @@ const cli_command cli_doctor = {
     .summary = "show what this build and this machine can do",
     .usage =
         "[--json]\n\n"
-        "Version, driver, GPUs, codecs, cuFile, nvCOMP, threads and the limit of locked\n"
-        "memory.\n\n"
+        "Version, driver, GPUs and their NUMA nodes, codecs, cuFile, nvCOMP, threads\n"
+        "and the limit of locked memory.\n\n"
         "  --json                  print one JSON object\n\n",
     .takes = CLI_TAKES_JSON,
     .min_positional = 0,

@@ -118,6 +118,14 @@ extern "C++" inline hr_context_options hr_init_context_options() {
  * than they allow, waves are as small as the chunks permit; only when that is refused,
  * too, reads fail, with HR_ERR_MEMORY. */
 
+/* On machines with several NUMA nodes the pinned memory for a GPU lies on the GPU's node
+ * (that of the driver's, for threads whose memory policy is the usual one), and the
+ * context's threads stay on the node's cores while they work for a batch whose
+ * destinations are all on GPUs of it, whose chunks kernels decode, and whose stores are
+ * headrace's own. They never leave the cores that they were started with; if none of the
+ * node's is among those, they stay on all of them. The caller's threads are left alone.
+ */
+
 /* nvCOMP is never chosen unasked, here or by strict reads: the kernels check every access
  * to memory on any input, whereas what nvCOMP does with malformed streams is what its
  * version does (its CUDA code is meant to give a status; headrace never lets it use a
@@ -203,6 +211,9 @@ typedef struct hr_device_info {
     uint64_t memory_nbytes;
     int32_t compute_major, compute_minor; /* 0 for cpu and simt */
     int32_t has_kernels; /* 1 = this build has kernels the device can run */
+    char numa[64]; /* of machines with several NUMA nodes, the one that the device is near
+                      to, with how many of the caller's cores; "": there is nothing to
+                      choose from, or the driver (before CUDA 12.2) does not tell */
 } hr_device_info;
 
 #define HR_DEVICE_INFO_INIT HR_INIT(hr_device_info)

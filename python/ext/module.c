@@ -168,10 +168,11 @@ static PyObject *describe_device(PyObject *module, PyObject *args) {
     Py_END_ALLOW_THREADS if (status != HR_OK) {
         return ext_raise(ext_state_of(module), &err);
     }
-    return Py_BuildValue("{ss ss sK s(ii) sO}", "name", info.name, "driver", info.driver,
-                         "memory_nbytes", (unsigned long long)info.memory_nbytes,
-                         "compute_capability", info.compute_major, info.compute_minor,
-                         "has_kernels", info.has_kernels ? Py_True : Py_False);
+    return Py_BuildValue("{ss ss sK s(ii) sO ss}", "name", info.name, "driver",
+                         info.driver, "memory_nbytes",
+                         (unsigned long long)info.memory_nbytes, "compute_capability",
+                         info.compute_major, info.compute_minor, "has_kernels",
+                         info.has_kernels ? Py_True : Py_False, "numa", info.numa);
 }
 
 static PyMethodDef functions[] = {

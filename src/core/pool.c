@@ -229,9 +229,19 @@ static hr__job *run_pieces(hr__pool *pool, hr__job *job, void *worker, bool may_
     return poorer;
 }
 
+/* To where the job is done that it helps with. */
+static void move(hr__pool *pool, hr__numa_seat *seat, const hr__job *job) {
+    if (job->cores != seat->cores) {
+        hr__lock_release(&pool->lock);
+        hr__numa_move(seat, job->cores);
+        acquire(pool);
+    }
+}
+
 static void *thread_main(void *arg) {
     hr__pool *pool = arg;
     void *worker = NULL;
+    hr__numa_seat seat = {0};
     acquire(pool);
     while (!pool->stopping) {
         if (pool->first == NULL) {
@@ -248,6 +258,7 @@ static void *thread_main(void *arg) {
         }
         hr__job *job = find_poorest(pool);
         while (job != NULL) {
+            move(pool, &seat, job);
             job = run_pieces(pool, job, worker, true);
         }
     }

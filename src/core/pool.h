@@ -7,10 +7,11 @@
 
 #include "core/alloc.h"
 #include "core/lock.h"
+#include "core/numa.h"
 
 typedef struct hr__pool hr__pool;
 
-/* A job is work that any number of threads can help with. The owner sets run and wanted
+/* A job is work that any number of threads can help with. The owner sets what comes first
  * and keeps the job alive until it has been retired. */
 typedef struct hr__job {
     /* Do one piece of the job; worker is the helping thread's own state, or NULL where
@@ -22,6 +23,9 @@ typedef struct hr__job {
      * by then. NULL: nothing to do. As run() in all else. */
     void (*leave)(struct hr__job *job);
     uint32_t wanted; /* how many threads are worth waking; 0 = all */
+    /* Where the pool's threads do it, as hr__numa_move has it; until the pool is gone.
+     * NULL: anywhere. Who helps stays where it is. */
+    const cpu_set_t *cores;
     /* The pool's: */
     struct hr__job *next;
     uint64_t generation; /* process that it was submitted in */

@@ -26,7 +26,17 @@ typedef struct cuda_device {
 typedef struct facts {
     hr__cu_device device;
     int major, minor, multiprocessors, block_shared_nbytes;
+    hr__numa_node node;
 } facts;
+
+/* No reason to do without the device: drivers before CUDA 12.2 do not tell. */
+static hr__numa_node find_node(const hr__cuda_driver *cu, hr__cu_device device) {
+    int id = -1;
+    if (cu->device_attribute(&id, HR__CU_HOST_NUMA_ID, device) != HR__CU_SUCCESS) {
+        id = -1;
+    }
+    return hr__numa_find(HR__NUMA_ROOT, id);
+}
 
 static hr_status find_device(const hr__cuda_driver *cu, int32_t index, facts *out,
                              hr_error *err) {
@@ -50,6 +60,7 @@ static hr_status find_device(const hr__cuda_driver *cu, int32_t index, facts *ou
             cu, cu->device_attribute(wanted[i].value, wanted[i].attribute, f.device),
             "cuDeviceGetAttribute", err));
     }
+    f.node = find_node(cu, f.device);
     *out = f;
     return HR_OK;
 }
@@ -74,6 +85,7 @@ static hr_status cuda_describe(int32_t index, hr_device_info *info, hr_error *er
     found.compute_major = f.major;
     found.compute_minor = f.minor;
     found.has_kernels = hr__cuda_kernels_serve(f.major, f.minor);
+    hr__numa_describe(&f.node, found.numa, sizeof found.numa);
     *info = found;
     return HR_OK;
 }
@@ -110,7 +122,8 @@ static hr_status cuda_open(int32_t index, const hr_allocator *a, hr__device **ou
                            .allocator = a,
                            .id = {.type = HR_DEVICE_CUDA, .index = index},
                            .nmultiprocessors = (uint32_t)f.multiprocessors,
-                           .block_shared_nbytes = (uint32_t)f.block_shared_nbytes};
+                           .block_shared_nbytes = (uint32_t)f.block_shared_nbytes,
+                           .node = f.node};
     d->driver = cu;
     d->fork_generation = hr__fork_generation();
     d->device = f.device;

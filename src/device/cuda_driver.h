@@ -37,6 +37,7 @@ enum {
     HR__CU_COMPUTE_MAJOR = 75,
     HR__CU_COMPUTE_MINOR = 76,
     HR__CU_MAX_BLOCK_SHARED_NBYTES = 97,
+    HR__CU_HOST_NUMA_ID = 134,
 };
 
 /* A launch with attributes, as the driver lays it out. */

@@ -12,6 +12,7 @@
 
 #include "core/alloc.h"
 #include "core/error.h"
+#include "core/numa.h"
 
 typedef struct hr__device hr__device;
 typedef uint64_t hr__devptr; /* device address */
@@ -85,6 +86,7 @@ struct hr__device {
     hr_device id;
     /* What a launch may be fitted to. */
     uint32_t nmultiprocessors, block_shared_nbytes;
+    hr__numa_node node; /* that it is near to */
 };
 
 static inline bool hr__device_equal(hr_device a, hr_device b) {
@@ -92,7 +94,8 @@ static inline bool hr__device_equal(hr_device a, hr_device b) {
 }
 
 /* Memory for work on one stream, by the hooks where the device has some. Between enter
- * and leave; nbytes of a free are those of its alloc. */
+ * and leave; nbytes of a free are those of its alloc. Pinned memory of the driver's lies
+ * on the device's node. */
 hr_status hr__device_alloc(hr__device *d, uint64_t nbytes, hr__stream stream,
                            hr__devptr *out, hr_error *err);
 void hr__device_free(hr__device *d, hr__devptr ptr, uint64_t nbytes, hr__stream stream);

@@ -43,10 +43,19 @@ void hr__device_free(hr__device *d, hr__devptr ptr, uint64_t nbytes, hr__stream 
     }
 }
 
+static hr_status alloc_near(hr__device *d, uint64_t nbytes, void **out, hr_error *err) {
+    const bool prefers = d->node.is_known && hr__numa_prefer(&d->node);
+    const hr_status status = d->ops->alloc_pinned(d, nbytes, out, err);
+    if (prefers) {
+        hr__numa_prefer_usual();
+    }
+    return status;
+}
+
 hr_status hr__device_alloc_pinned(hr__device *d, uint64_t nbytes, void **out,
                                   hr_error *err) {
     if (!has_pinned_hooks(d)) {
-        return d->ops->alloc_pinned(d, nbytes, out, err);
+        return alloc_near(d, nbytes, out, err);
     }
     void *ptr = NULL;
     if (nbytes > 0) {

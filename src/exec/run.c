@@ -6,6 +6,7 @@
 
 #include "core/checked.h"
 #include "exec/kept.h"
+#include "exec/near.h"
 #include "exec/order.h"
 #include "exec/slab.h"
 #include "exec/slab_flush.h"
@@ -385,6 +386,7 @@ hr_status hr__run_start(hr__run *run, void *stream, hr_error *err) {
     run->job.run = run_piece;
     run->job.leave = leave_run;
     run->job.wanted = threads_wanted(&run->plan);
+    run->job.cores = hr__run_cores(run);
     if (run->nstarts > 0) {
         choose_slabs(run);
         hr__run_order(run);

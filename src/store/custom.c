@@ -158,7 +158,8 @@ hr_status hr__store_create_custom(hr_context *context, const hr_allocator *a,
                          .allocator = a,
                          .url = c->url,
                          .refs = 1,
-                         .gap_nbytes = functions->gap_nbytes};
+                         .gap_nbytes = functions->gap_nbytes,
+                         .runs_foreign_code = true};
     *out = &c->base;
     return HR_OK;
 }

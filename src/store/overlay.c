@@ -62,7 +62,8 @@ hr_status hr__store_create_overlay(hr_store *below, hr_store **out, hr_error *er
                          .allocator = a,
                          .url = below->url,
                          .refs = 1,
-                         .gap_nbytes = below->gap_nbytes};
+                         .gap_nbytes = below->gap_nbytes,
+                         .runs_foreign_code = below->runs_foreign_code};
     o->below = hr_store_ref(below);
     *out = &o->base;
     return HR_OK;

@@ -67,6 +67,7 @@ struct hr_store {
     const char *url; /* for messages; "file:///data/x" or "memory://" */
     _Atomic uint32_t refs;
     uint64_t gap_nbytes; /* reads closer than this are worth merging */
+    bool runs_foreign_code;
 };
 
 /* `log` is borrowed as long as the store is. */

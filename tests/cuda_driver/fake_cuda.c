@@ -17,7 +17,7 @@
 #define EXPORT __attribute__((visibility("default")))
 #define CALL EXPORT hr__cu_result
 
-enum { INVALID_CONTEXT = 201, INVALID_HANDLE = 400, MAX_DEPTH = 16 };
+enum { INVALID_VALUE = 1, INVALID_CONTEXT = 201, INVALID_HANDLE = 400, MAX_DEPTH = 16 };
 
 typedef enum thing_kind { MEMORY = 1, PINNED, STREAM, EVENT, MODULE } thing_kind;
 
@@ -183,6 +183,9 @@ CALL cuDeviceTotalMem_v2(size_t *nbytes, hr__cu_device device) {
 }
 
 CALL cuDeviceGetAttribute(int *value, int attribute, hr__cu_device device) {
+    if (attribute == HR__CU_HOST_NUMA_ID) {
+        return INVALID_VALUE; /* as of drivers before CUDA 12.2 */
+    }
     *value = attribute == HR__CU_COMPUTE_MAJOR             ? 12
              : attribute == HR__CU_COMPUTE_MINOR           ? 0
              : attribute == HR__CU_MAX_BLOCK_SHARED_NBYTES ? 227 * 1024

@@ -303,7 +303,8 @@ def device_text(device: tuple[int, int]) -> str:
 
 
 def device_info(device: Any = "cuda") -> dict[str, Any]:
-    """What a device is: name, driver, memory_nbytes, compute_capability, has_kernels.
+    """What a device is: name, driver, memory_nbytes, compute_capability, has_kernels, numa
+    (the node that it is near to; "" on machines with one).
 
     Raises DeviceError with the reason where it cannot be used.
     """
