@@ -33,6 +33,13 @@ static const regime run_regimes[] = {
 };
 #define RUN_RATIO 32 /* they decode to so many times their size */
 
+/* Of frames whose sequences are long: more warps than these only wait for them. */
+static const regime zstd_dense_regimes[] = {
+    {30, 0, HR_K_ZSTD_w4, HR_K_ZSTD_w2s},
+    {0, 64 << 10, HR_K_ZSTD_p4s, HR_K_ZSTD_p4s},
+};
+#define ZSTD_DENSE_RATIO 8
+
 static const regime deflate_regimes[] = {
     {8, 0, HR_K_DEFLATE_w4, HR_K_DEFLATE_w4s},
     {2, 64 << 10, HR_K_DEFLATE_w8, HR_K_DEFLATE_w8s},
@@ -89,18 +96,18 @@ static uint32_t choose(const regime *rows, size_t nrows, hr__kernel kernel,
     return team;
 }
 
-static bool are_long_runs(const hr_k_task *tasks, uint32_t ntasks) {
+static bool are_dense(const hr_k_task *tasks, uint32_t ntasks, uint32_t ratio) {
     uint64_t src_nbytes = 0, dst_nbytes = 0;
     for (uint32_t i = 0; i < ntasks; i++) {
         src_nbytes += tasks[i].src_nbytes;
         dst_nbytes += tasks[i].dst_nbytes;
     }
-    return src_nbytes < dst_nbytes / RUN_RATIO;
+    return src_nbytes < dst_nbytes / ratio;
 }
 
 uint32_t hr__lz_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
                             const hr__lz_machine *machine) {
-    if (are_long_runs(tasks, ntasks)) {
+    if (are_dense(tasks, ntasks, RUN_RATIO)) {
         return choose(run_regimes, sizeof run_regimes / sizeof *run_regimes,
                       HR__KERNEL_LZ4, tasks, ntasks, is_shuffled, machine);
     }
@@ -123,7 +130,7 @@ bool hr__lz_is_for_whole(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffl
         }
     }
     return ntasks > 0 && ntasks <= WHOLE_STREAMS && !is_shuffled &&
-           !are_long_runs(tasks, ntasks) &&
+           !are_dense(tasks, ntasks, RUN_RATIO) &&
            machine->block_shared_nbytes >= HR_K_WHOLE_SHARED_NBYTES;
 }
 
@@ -142,6 +149,11 @@ hr_k_whole hr__lz_whole(const hr_k_decode *decode, const hr_k_task *tasks) {
 
 uint32_t hr__zstd_choose_team(const hr_k_task *tasks, uint32_t ntasks, bool is_shuffled,
                               const hr__lz_machine *machine) {
+    if (are_dense(tasks, ntasks, ZSTD_DENSE_RATIO)) {
+        return choose(zstd_dense_regimes,
+                      sizeof zstd_dense_regimes / sizeof *zstd_dense_regimes,
+                      HR__KERNEL_ZSTD, tasks, ntasks, is_shuffled, machine);
+    }
     return choose(zstd_regimes, sizeof zstd_regimes / sizeof *zstd_regimes,
                   HR__KERNEL_ZSTD, tasks, ntasks, is_shuffled, machine);
 }

@@ -111,6 +111,28 @@ static void zstd_has_teams_of_its_own(void **state) {
     }
 }
 
+static void zstd_takes_small_teams_for_dense_frames(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t ratio, ntasks, nbytes, plain, shuffled;
+    } cases[] = {
+        {9, 8192, 64 << 10, HR_K_ZSTD_w4, HR_K_ZSTD_w2s},
+        {9, 320, 768 << 10, HR_K_ZSTD_p4s, HR_K_ZSTD_p4s},
+        {400, 26, 1 << 20, HR_K_ZSTD_p4s, HR_K_ZSTD_p4s},
+        {9, 10, 4096, HR_K_ZSTD_w4, HR_K_ZSTD_w2s},
+        {7, 128, 4 << 20, HR_K_ZSTD_w32, HR_K_ZSTD_p16s},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int shuffled = 0; shuffled < 2; shuffled++) {
+            ratio = cases[i].ratio;
+            assert_int_equal(choose_by(hr__zstd_choose_team, cases[i].ntasks,
+                                       cases[i].nbytes, shuffled != 0, &big),
+                             shuffled != 0 ? cases[i].shuffled : cases[i].plain);
+        }
+    }
+    ratio = 2;
+}
+
 static void the_fewer_streams_the_larger_the_team(void **state) {
     (void)state;
     assert_int_equal(choose(8192, 64 << 10, false, &big), HR_K_LZ_w2);
@@ -223,6 +245,7 @@ int main(void) {
         cmocka_unit_test(lzw_has_teams_of_its_own),
         cmocka_unit_test(packbits_takes_the_teams_for_runs),
         cmocka_unit_test(zstd_has_teams_of_its_own),
+        cmocka_unit_test(zstd_takes_small_teams_for_dense_frames),
         cmocka_unit_test(long_runs_get_smaller_teams),
         cmocka_unit_test(a_few_large_streams_share_the_device),
         cmocka_unit_test(snappy_always_has_long_ways),
