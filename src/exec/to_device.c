@@ -13,7 +13,9 @@
 #define LEAVES_SHARE 2
 
 /* Scratch, and what leaves may want beside what they make: more than a slot has where the
- * context allows it. */
+ * context allows it. Many chunks in few bytes have little in their leaves: what a usual
+ * slot has will do, and is there, while a larger one would have to be made in its place.
+ */
 static uint64_t with_leaves(const hr__kernel_chain *kernels, const hr__ring *ring,
                             hr__need need) {
     const uint64_t usual = ring->usual.scratch, scratch = need.scratch;
@@ -21,7 +23,10 @@ static uint64_t with_leaves(const hr__kernel_chain *kernels, const hr__ring *rin
         return scratch;
     }
     need.scratch *= LEAVES_SHARE;
-    if (scratch <= usual / LEAVES_SHARE || hr__ring_allows(ring, need)) {
+    if (scratch <= usual / 4 * 3) {
+        return need.scratch < usual ? need.scratch : usual;
+    }
+    if (hr__ring_allows(ring, need)) {
         return need.scratch;
     }
     return scratch < usual ? usual : scratch;

@@ -2,6 +2,7 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -237,8 +238,73 @@ static void a_damaged_chunk_is_told_whichever_slab_it_is_in(void **state) {
     close_world(&w);
 }
 
+/* Device memory: the largest block that was asked for is kept. */
+static void *device_alloc(void *user, hr_device device, size_t nbytes, void *stream) {
+    (void)device;
+    (void)stream;
+    atomic_size_t *largest = user;
+    size_t before = atomic_load(largest);
+    while (nbytes > before && !atomic_compare_exchange_weak(largest, &before, nbytes)) {
+    }
+    void *memory = NULL;
+    return posix_memalign(&memory, 256, nbytes) == 0 ? memory : NULL;
+}
+
+static void device_free(void *user, hr_device device, void *ptr, size_t nbytes,
+                        void *stream) {
+    (void)user;
+    (void)device;
+    (void)nbytes;
+    (void)stream;
+    free(ptr);
+}
+
+/* Many bytes out of few have hardly a sequence: twice the chunk would be a slot of its
+ * own, made in the place of another in each read. */
+static void dense_chunks_take_slots_of_the_usual_size(void **state) {
+    (void)state;
+    enum { DENSE_NBYTES = 7 << 17, SCRATCH_NBYTES = 8 << 20, NSLOTS = 4 };
+    static const char meta[] =
+        "{\"zarr_format\":2,\"shape\":[917504],\"chunks\":[917504],\"dtype\":\"|u1\","
+        "\"compressor\":{\"id\":\"zstd\",\"level\":3},\"filters\":null,\"fill_value\":0,"
+        "\"order\":\"C\"}";
+    if (!has_simt()) {
+        skip();
+    }
+    atomic_size_t largest;
+    atomic_init(&largest, 0);
+    hr_device_allocator hooks = {.struct_size = sizeof hooks,
+                                 .user = &largest,
+                                 .alloc = device_alloc,
+                                 .free = device_free};
+    hr_context_options options = HR_CONTEXT_OPTIONS_INIT;
+    options.device_scratch_nbytes = SCRATCH_NBYTES;
+    options.device_allocator = &hooks;
+    world w = {.raw = calloc(1, DENSE_NBYTES), .got = malloc(DENSE_NBYTES)};
+    uint8_t *encoded = malloc(ZSTD_compressBound(DENSE_NBYTES));
+    assert_true(w.raw != NULL && w.got != NULL && encoded != NULL);
+    fill(w.raw, 4096);
+    size_t n =
+        ZSTD_compress(encoded, ZSTD_compressBound(DENSE_NBYTES), w.raw, DENSE_NBYTES, 3);
+    assert_int_equal(hr_context_create(&options, &w.context, &w.err), HR_OK);
+    assert_int_equal(hr_store_create_memory(w.context, &w.store, &w.err), HR_OK);
+    put(w.store, "a/.zarray", meta, sizeof meta - 1);
+    put_chunk(&w, 0, encoded, n);
+    hr_batch_stats stats;
+    hr_read_options strict = HR_READ_OPTIONS_INIT;
+    strict.strict = true;
+    assert_int_equal(
+        read_bytes(w.context, w.store, w.got, DENSE_NBYTES, &strict, &stats, &w.err),
+        HR_OK);
+    assert_memory_equal(w.got, w.raw, DENSE_NBYTES);
+    assert_in_range(atomic_load(&largest), DENSE_NBYTES, SCRATCH_NBYTES / NSLOTS);
+    free(encoded);
+    close_world(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dense_chunks_take_slots_of_the_usual_size),
         cmocka_unit_test(strict_reads_are_exact_with_any_scratch_that_suffices),
         cmocka_unit_test(without_scratch_the_host_decodes_and_strict_says_why),
         cmocka_unit_test(scratch_that_lacks_is_foreseen),
