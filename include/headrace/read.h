@@ -206,10 +206,10 @@ HR_API void hr_batch_get_progress(const hr_batch *batch, uint64_t *ndone,
 /* Stop early: chunks not yet begun are dropped; those requests get HR_ERR_CANCELLED.
  * Returns at once; once a wait says that the batch is done, nothing is written any more.
  *
- * What has begun is not torn off: a read of a file ends within 8 MiB and a chunk of Blosc
- * or of zstd within a block or a few MiB, other codecs finish their chunk (of 64 MiB:
- * some 0.1 s), another store its read unless it asks (hr_read_context_is_cancelled), and
- * a device the slabs that it has. */
+ * What has begun is not torn off: a read of a file ends within 8 MiB and a chunk of
+ * Blosc, zstd, bz2 or lzma within a block or a few MiB, other codecs finish their chunk
+ * (zlib of 64 MiB: some 0.1 s), another store its read unless it asks
+ * (hr_read_context_is_cancelled), and a device the slabs that it has. */
 HR_API void hr_batch_cancel(hr_batch *batch);
 /* Status (and error) of request i once the batch is done; HR_ERR_TIMEOUT before,
  * HR_ERR_FORKED in a forked child. */

@@ -8,39 +8,36 @@
 
 /* libbz2 counts in unsigned int: it gets no more at once. */
 #define STEP_NBYTES ((size_t)1 << 30)
+/* Nor has it more room: between steps it can be left. */
+#define STEP_ROOM ((size_t)1 << 20)
 
 /* How far a call has come in src and dst. */
 typedef struct position {
     size_t src, dst;
 } position;
 
-/* Run one stream to its end; returns libbz2's code, BZ_OK when it cannot go on. */
-static int run(bz_stream *stream, hr__decode *d, position *pos) {
-    for (;;) {
+/* Run one stream to its end; *code is libbz2's, BZ_OK when it cannot go on. */
+static hr_status run(bz_stream *stream, hr__decode *d, position *pos, int *code,
+                     hr_error *err) {
+    bool moved = true;
+    for (*code = BZ_OK; *code == BZ_OK && moved;) {
+        HR__TRY(hr__decode_check(d, err));
         size_t in = d->src_nbytes - pos->src, out = d->dst_nbytes - pos->dst;
         unsigned have = (unsigned)(in < STEP_NBYTES ? in : STEP_NBYTES);
-        unsigned room = (unsigned)(out < STEP_NBYTES ? out : STEP_NBYTES);
+        unsigned room = (unsigned)(out < STEP_ROOM ? out : STEP_ROOM);
         stream->next_in = (char *)(uintptr_t)(d->src + pos->src); /* only read */
         stream->avail_in = have;
         stream->next_out = (char *)d->dst + pos->dst;
         stream->avail_out = room;
-        int code = BZ2_bzDecompress(stream);
+        *code = BZ2_bzDecompress(stream);
         pos->src += have - stream->avail_in;
         pos->dst += room - stream->avail_out;
-        bool moved = stream->avail_in != have || stream->avail_out != room;
-        if (code != BZ_OK || !moved) {
-            return code;
-        }
+        moved = stream->avail_in != have || stream->avail_out != room;
     }
+    return HR_OK;
 }
 
-static hr_status stream_at(hr__decode *d, position *pos, hr_error *err) {
-    bz_stream stream = {0};
-    if (BZ2_bzDecompressInit(&stream, 0, 0) != BZ_OK) {
-        return hr__fail(err, HR_ERR_MEMORY, "no memory for libbz2");
-    }
-    int code = run(&stream, d, pos);
-    (void)BZ2_bzDecompressEnd(&stream);
+static hr_status settle(hr__decode *d, const position *pos, int code, hr_error *err) {
     switch (code) {
     case BZ_STREAM_END:
         return HR_OK;
@@ -58,6 +55,17 @@ static hr_status stream_at(hr__decode *d, position *pos, hr_error *err) {
                         "%zu",
                         pos->src, d->src_nbytes);
     }
+}
+
+static hr_status stream_at(hr__decode *d, position *pos, hr_error *err) {
+    bz_stream stream = {0};
+    if (BZ2_bzDecompressInit(&stream, 0, 0) != BZ_OK) {
+        return hr__fail(err, HR_ERR_MEMORY, "no memory for libbz2");
+    }
+    int code;
+    hr_status status = run(&stream, d, pos, &code, err);
+    (void)BZ2_bzDecompressEnd(&stream);
+    return status == HR_OK ? settle(d, pos, code, err) : status;
 }
 
 static bool is_bz2(const uint8_t *src, size_t nbytes) {

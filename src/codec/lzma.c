@@ -12,6 +12,9 @@
 /* What one decoder may allocate: xz -9 needs 65 MiB. */
 #define MEMORY_LIMIT ((uint64_t)256 << 20)
 
+/* So much is decoded before it is asked whether anybody wants it still. */
+#define STEP_ROOM ((size_t)1 << 20)
+
 /* Python's numbers, which the metadata use. */
 enum { FORMAT_XZ = 1, FORMAT_ALONE = 2, FORMAT_RAW = 3 };
 
@@ -169,27 +172,30 @@ static lzma_ret start(lzma_stream *stream, const lzma_config *config, bool skip)
 
 /* Run to the end. A full dst is not the end yet: an end marker or checksum may follow, so
  * one more byte is offered and must stay unused. */
-static lzma_ret run(lzma_stream *stream, hr__decode *d, bool *full) {
+static hr_status run(lzma_stream *stream, hr__decode *d, lzma_ret *code, bool *full,
+                     hr_error *err) {
     uint8_t spare;
-    lzma_ret code;
+    size_t left = d->dst_nbytes;
     stream->next_out = d->dst;
-    stream->avail_out = d->dst_nbytes;
     *full = false;
-    for (;;) {
-        if (stream->avail_out == 0) {
-            if (*full) {
-                return LZMA_BUF_ERROR;
-            }
+    for (*code = LZMA_OK; *code == LZMA_OK;) {
+        HR__TRY(hr__decode_check(d, err));
+        if (stream->avail_out == 0 && *full) {
+            break;
+        }
+        if (stream->avail_out == 0 && left == 0) {
             *full = true;
             stream->next_out = &spare;
             stream->avail_out = 1;
+        } else if (stream->avail_out == 0) {
+            stream->avail_out = left < STEP_ROOM ? left : STEP_ROOM;
+            left -= stream->avail_out;
         }
-        code = lzma_code(stream, LZMA_FINISH);
-        if (code != LZMA_OK) {
-            *full = *full && stream->avail_out == 0;
-            return *full ? LZMA_BUF_ERROR : code;
-        }
+        *code = lzma_code(stream, LZMA_FINISH);
     }
+    *full = *full && stream->avail_out == 0;
+    *code = *full ? LZMA_BUF_ERROR : *code;
+    return HR_OK;
 }
 
 static hr_status explain(lzma_stream *stream, lzma_ret code, bool full, hr__decode *d,
@@ -224,16 +230,16 @@ static hr_status decode(const hr__codec *codec, hr__decode *d, hr_error *err) {
     lzma_stream stream = LZMA_STREAM_INIT;
     bool full = false;
     lzma_ret code = start(&stream, codec->config, d->skip_checksums);
+    hr_status status = HR_OK;
     if (code == LZMA_OK) {
         stream.next_in = d->src;
         stream.avail_in = d->src_nbytes;
-        code = run(&stream, d, &full);
+        status = run(&stream, d, &code, &full, err);
     }
-    hr_status status = HR_OK;
-    if (code == LZMA_STREAM_END) {
+    if (status == HR_OK && code == LZMA_STREAM_END) {
         d->out = d->dst;
         d->out_nbytes = (size_t)stream.total_out;
-    } else {
+    } else if (status == HR_OK) {
         status = explain(&stream, code, full, d, err);
     }
     lzma_end(&stream);

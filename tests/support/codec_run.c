@@ -50,6 +50,7 @@ static hr_status decode_into(codec_runner *r, const void *src, size_t src_nbytes
     r->err = HR_ERROR_INIT;
     hr__decode d = {.worker = &r->worker,
                     .skip_checksums = r->skip_checksums,
+                    .cancelled = r->cancelled,
                     .src = in,
                     .src_nbytes = src_nbytes,
                     .dst = r->out,

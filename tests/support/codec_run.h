@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ typedef struct codec_runner {
     hr__worker worker;
     hr__codec codec;
     bool skip_checksums;
+    atomic_bool *cancelled; /* NULL: never */
     /* Of the last decode: */
     hr_status status;
     hr_error err;

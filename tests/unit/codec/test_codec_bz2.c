@@ -4,6 +4,7 @@
 #include "support/codec_run.h"
 
 #define N 3000
+#define LARGE ((size_t)5 << 19) /* more than two steps */
 
 static size_t pack(const uint8_t *data, size_t n, uint8_t *packed, size_t capacity) {
     unsigned made = (unsigned)capacity;
@@ -92,6 +93,20 @@ static void damaged_streams_give_an_error_or_what_libbz2_gives(void **state) {
     free(data);
 }
 
+static void a_cancelled_decode_ends_early(void **state) {
+    codec_runner *r = *state;
+    uint8_t *data = sample_data(LARGE, 4), *packed = malloc(2 * LARGE);
+    assert_non_null(packed);
+    size_t n = pack(data, LARGE, packed, 2 * LARGE);
+    atomic_bool cancelled = true;
+    r->cancelled = &cancelled;
+    assert_int_equal(runner_decode(r, packed, n, LARGE), HR_ERR_CANCELLED);
+    cancelled = false;
+    assert_decodes(r, packed, n, data, LARGE); /* in several steps */
+    free(packed);
+    free(data);
+}
+
 #define with_codec(test) cmocka_unit_test_setup_teardown(test, open_codec, close_codec)
 
 int main(void) {
@@ -100,6 +115,7 @@ int main(void) {
         with_codec(runs_that_end_with_the_chunk_decode),
         with_codec(wrong_sizes_are_refused),
         with_codec(the_size_may_be_unknown),
+        with_codec(a_cancelled_decode_ends_early),
         with_codec(damaged_streams_give_an_error_or_what_libbz2_gives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include "support/codec_run.h"
 
 #define N 3000
+#define LARGE ((size_t)5 << 19) /* more than two steps */
 
 static size_t finish(lzma_stream *s, const uint8_t *data, size_t n, uint8_t *packed,
                      size_t capacity) {
@@ -242,6 +243,23 @@ static void damaged_streams_give_an_error_or_what_liblzma_gives(void **state) {
     runner_close(&r);
 }
 
+static void a_cancelled_decode_ends_early(void **state) {
+    (void)state;
+    codec_runner r;
+    open_codec(&r, NULL);
+    uint8_t *data = sample_data(LARGE, 4), *packed = malloc(2 * LARGE);
+    assert_non_null(packed);
+    size_t n = pack_xz(data, LARGE, LZMA_CHECK_CRC32, packed, 2 * LARGE);
+    atomic_bool cancelled = true;
+    r.cancelled = &cancelled;
+    assert_int_equal(runner_decode(&r, packed, n, LARGE), HR_ERR_CANCELLED);
+    cancelled = false;
+    assert_decodes(&r, packed, n, data, LARGE); /* in several steps */
+    free(packed);
+    free(data);
+    runner_close(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(xz_streams_with_every_check_decode),
@@ -252,6 +270,7 @@ int main(void) {
         cmocka_unit_test(a_stream_that_needs_too_much_memory_is_refused),
         cmocka_unit_test(the_size_may_be_unknown),
         cmocka_unit_test(a_wrong_check_is_an_error_unless_skipped),
+        cmocka_unit_test(a_cancelled_decode_ends_early),
         cmocka_unit_test(damaged_streams_give_an_error_or_what_liblzma_gives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
