@@ -77,11 +77,11 @@ typedef enum hr_io_mode {
 
 typedef struct hr_context_options {
     uint32_t struct_size;
-    uint32_t nthreads;             /* at most 1024; 0 = one per available core, and at
-                                      least 16 with HR_IO_DIRECT */
-    uint64_t scratch_nbytes;       /* pinned memory for staging; 0 = 256 MiB */
-    uint64_t index_cache_nbytes;   /* shard indexes kept between calls; 0 = 64 MiB */
-    uint64_t metadata_max_nbytes;  /* largest metadata document read; 0 = 64 MiB */
+    uint32_t nthreads;            /* at most 1024; 0 = one per available core, and at
+                                     least 16 with HR_IO_DIRECT */
+    uint64_t scratch_nbytes;      /* pinned memory for staging, per device; 0 = 256 MiB */
+    uint64_t index_cache_nbytes;  /* shard indexes kept between calls; 0 = 64 MiB */
+    uint64_t metadata_max_nbytes; /* largest metadata document read; 0 = 64 MiB */
     const hr_allocator *allocator; /* copied; NULL = malloc */
     hr_log_fn log;                 /* NULL = silent */
     void *log_user;

@@ -24,8 +24,9 @@ typedef enum thing_kind { MEMORY = 1, PINNED, STREAM, EVENT, MODULE } thing_kind
 /* Before the bytes of memory; of other things there is no more than this. */
 typedef struct thing {
     struct thing *next;
+    size_t nbytes;
     thing_kind kind;
-    char pad[256 - sizeof(void *) - sizeof(thing_kind)];
+    char pad[256 - sizeof(void *) - sizeof(size_t) - sizeof(thing_kind)];
 } thing;
 
 static void push(void *context);
@@ -88,6 +89,7 @@ static hr__cu_result make(const char *name, thing_kind kind, size_t nbytes, thin
         return HR__CU_OUT_OF_MEMORY;
     }
     t->kind = kind;
+    t->nbytes = nbytes;
     (void)pthread_mutex_lock(&lock);
     t->next = things;
     things = t;
@@ -269,8 +271,27 @@ CALL cuMemFreeHost(void *ptr) {
     return drop("cuMemFreeHost", PINNED, (thing *)ptr - 1);
 }
 
-static hr__cu_result copy(const char *name, void *dst, const void *src, size_t nbytes) {
-    hr__cu_result result = begin_inside(name);
+/* The same for work that is queued: never on the default stream. */
+static hr__cu_result begin_queued(const char *name, hr__cu_stream stream) {
+    return stream != NULL ? begin_inside(name) : wrong(INVALID_HANDLE);
+}
+
+/* Does pinned memory hold all of it? */
+static bool is_pinned(const void *start, size_t nbytes) {
+    const uintptr_t at = (uintptr_t)start;
+    (void)pthread_mutex_lock(&lock);
+    const thing *t = things;
+    while (t != NULL && (t->kind != PINNED || at < (uintptr_t)(t + 1) ||
+                         at + nbytes > (uintptr_t)(t + 1) + t->nbytes)) {
+        t = t->next;
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return t != NULL;
+}
+
+static hr__cu_result copy(const char *name, void *dst, const void *src, size_t nbytes,
+                          hr__cu_stream stream) {
+    hr__cu_result result = begin_queued(name, stream);
     if (result == HR__CU_SUCCESS) {
         memcpy(dst, src, nbytes);
     }
@@ -279,12 +300,14 @@ static hr__cu_result copy(const char *name, void *dst, const void *src, size_t n
 
 CALL cuMemcpyHtoDAsync_v2(hr__cu_devptr dst, const void *src, size_t nbytes,
                           hr__cu_stream stream) {
-    return copy("cuMemcpyHtoDAsync", (void *)(uintptr_t)dst, src, nbytes);
+    return is_pinned(src, nbytes)
+               ? copy("cuMemcpyHtoDAsync", (void *)(uintptr_t)dst, src, nbytes, stream)
+               : wrong(INVALID_VALUE);
 }
 
 CALL cuMemcpyDtoHAsync_v2(void *dst, hr__cu_devptr src, size_t nbytes,
                           hr__cu_stream stream) {
-    return copy("cuMemcpyDtoHAsync", dst, (const void *)(uintptr_t)src, nbytes);
+    return copy("cuMemcpyDtoHAsync", dst, (const void *)(uintptr_t)src, nbytes, stream);
 }
 
 CALL cuStreamCreate(hr__cu_stream *stream, unsigned flags) {
@@ -338,5 +361,5 @@ CALL cuLaunchKernel(hr__cu_function function, unsigned grid_x, unsigned grid_y,
                     void **extra) {
     bool is_empty =
         grid_x == 0 || block_x == 0 || grid_y * grid_z * block_y * block_z != 1;
-    return is_empty ? wrong(1) : begin_inside("cuLaunchKernel");
+    return is_empty ? wrong(INVALID_VALUE) : begin_queued("cuLaunchKernel", stream);
 }

@@ -61,7 +61,7 @@ static void give(pool *p, hr_device device, void *ptr, size_t nbytes, void *stre
 }
 
 typedef struct world {
-    pool device, pinned;
+    pool device[2], pinned[2]; /* of simt:0 and simt:1 */
     hr_context *context;
     hr_store *store;
     hr_node *arrays[2]; /* raw, Blosc */
@@ -71,29 +71,31 @@ typedef struct world {
 } world;
 
 static void *device_alloc(void *user, hr_device device, size_t nbytes, void *stream) {
-    pool *p = &((world *)user)->device;
+    pool *p = &((world *)user)->device[device.index];
     atomic_fetch_add(&p->nwrong, stream == NULL);
     return take(p, device, nbytes, stream);
 }
 
 static void device_free(void *user, hr_device device, void *ptr, size_t nbytes,
                         void *stream) {
-    give(&((world *)user)->device, device, ptr, nbytes, stream);
+    give(&((world *)user)->device[device.index], device, ptr, nbytes, stream);
 }
 
 static void *pinned_alloc(void *user, hr_device device, size_t nbytes) {
-    return take(&((world *)user)->pinned, device, nbytes, NULL);
+    return take(&((world *)user)->pinned[device.index], device, nbytes, NULL);
 }
 
 static void pinned_free(void *user, hr_device device, void *ptr, size_t nbytes) {
-    give(&((world *)user)->pinned, device, ptr, nbytes, NULL);
+    give(&((world *)user)->pinned[device.index], device, ptr, nbytes, NULL);
 }
 
 static void count_destroyed(void *user) {
     world *w = user;
     w->ndestroyed++;
-    assert_int_equal(atomic_load(&w->device.nlive), 0);
-    assert_int_equal(atomic_load(&w->pinned.nlive), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(atomic_load(&w->device[i].nlive), 0);
+        assert_int_equal(atomic_load(&w->pinned[i].nlive), 0);
+    }
 }
 
 static void put_chunks(world *w, const char *path, const char *compressor) {
@@ -152,14 +154,18 @@ static void close_world(world *w) {
     hr_store_unref(w->store);
     hr_context_unref(w->context);
     assert_int_equal(w->ndestroyed, 1); /* after all that frees */
-    assert_int_equal(atomic_load(&w->device.nwrong), 0);
-    assert_int_equal(atomic_load(&w->pinned.nwrong), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(atomic_load(&w->device[i].nwrong), 0);
+        assert_int_equal(atomic_load(&w->pinned[i].nwrong), 0);
+    }
 }
 
 static int make_world(void **state) {
     world *w = calloc(1, sizeof *w);
     w->err = HR_ERROR_INIT;
-    w->device.refuse_from = w->pinned.refuse_from = -1;
+    for (int i = 0; i < 2; i++) {
+        w->device[i].refuse_from = w->pinned[i].refuse_from = -1;
+    }
     w->data = malloc(NCHUNKS * CHUNK);
     w->out = malloc(NCHUNKS * CHUNK);
     assert_true(w->data != NULL && w->out != NULL);
@@ -219,12 +225,42 @@ static void a_read_many_times_larger_stays_within_the_caps(void **state) {
                 fail_msg("%s", w->err.message);
             }
         }
-        assert_in_range(atomic_load(&w->pinned.peak_nbytes), CHUNK, pinned[i]);
-        assert_in_range(atomic_load(&w->device.peak_nbytes), CHUNK, device[i]);
-        atomic_store(&w->pinned.peak_nbytes, 0);
-        atomic_store(&w->device.peak_nbytes, 0);
+        assert_in_range(atomic_load(&w->pinned[0].peak_nbytes), CHUNK, pinned[i]);
+        assert_in_range(atomic_load(&w->device[0].peak_nbytes), CHUNK, device[i]);
+        atomic_store(&w->pinned[0].peak_nbytes, 0);
+        atomic_store(&w->device[0].peak_nbytes, 0);
         close_world(w);
     }
+}
+
+/* The caps are each device's: one batch for two. */
+static void every_device_stays_within_the_caps(void **state) {
+    world *w = *state;
+    need_simt();
+    enum { PINNED = 96 << 10, DEVICE = 320 << 10 };
+    const int64_t shape[] = {NCHUNKS * CHUNK};
+    uint8_t *more = malloc(NCHUNKS * CHUNK);
+    hr_request r[2] = {HR_REQUEST_INIT, HR_REQUEST_INIT};
+    hr_batch *b = NULL;
+    assert_non_null(more);
+    open_world(w, PINNED, DEVICE);
+    for (int i = 0; i < 2; i++) {
+        r[i].array = w->arrays[1];
+        r[i].dst = (hr_tensor){.data = i == 0 ? w->out : more, .ndim = 1, .shape = shape};
+        r[i].dst.dtype = (hr_dtype){.kind = HR_KIND_UINT, .itemsize = 1};
+        r[i].dst.device = (hr_device){.type = HR_DEVICE_SIMT, .index = i};
+    }
+    assert_int_equal(hr_read_submit(w->context, r, 2, NULL, NULL, &b, &w->err), HR_OK);
+    assert_int_equal(hr_batch_wait(b, -1, &w->err), HR_OK);
+    hr_batch_unref(b);
+    assert_memory_equal(w->out, w->data, NCHUNKS * CHUNK);
+    assert_memory_equal(more, w->data, NCHUNKS * CHUNK);
+    for (int i = 0; i < 2; i++) {
+        assert_in_range(atomic_load(&w->pinned[i].peak_nbytes), CHUNK, PINNED);
+        assert_in_range(atomic_load(&w->device[i].peak_nbytes), CHUNK, DEVICE);
+    }
+    close_world(w);
+    free(more);
 }
 
 /* Every allocation in turn is refused. Returns how many there are. */
@@ -254,8 +290,8 @@ static void what_is_refused_once_is_made_up_for_and_else_an_error(void **state) 
     need_simt();
     for (int which = 0; which < 2; which++) {
         for (int all_after = 0; all_after <= 1; all_after++) {
-            assert_in_range(torture(w, &w->device, which, all_after), 2, 1000);
-            assert_in_range(torture(w, &w->pinned, which, all_after), 2, 1000);
+            assert_in_range(torture(w, &w->device[0], which, all_after), 2, 1000);
+            assert_in_range(torture(w, &w->pinned[0], which, all_after), 2, 1000);
         }
     }
 }
@@ -283,6 +319,7 @@ static void half_a_pair_of_hooks_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_read_many_times_larger_stays_within_the_caps),
+        TEST(every_device_stays_within_the_caps),
         TEST(what_is_refused_once_is_made_up_for_and_else_an_error),
         TEST(half_a_pair_of_hooks_is_refused),
     };
