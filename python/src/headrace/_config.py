@@ -97,11 +97,11 @@ class Config:
     "torch" or "rmm", for results and, of what is opened from then on, for staging; or a function
     (nbytes, index) -> object with the CUDA array interface, for results only. nthreads,
     scratch_nbytes (pinned memory) and device_scratch_nbytes (each per device), index_cache_nbytes,
-    metadata_max_nbytes: budgets of what is opened from then on; 0 = the library's default. chunk_cache_nbytes, encoded_cache_nbytes:
-    as much of decoded chunks, and of chunks as they are stored, is kept in host memory
-    between calls; 0 = none. See `caches`. io: how files are read from then on: "buffered"
-    through the kernel's page cache, "direct" past it where they are not in it: faster for
-    files that are read once.
+    metadata_max_nbytes: budgets of what is opened from then on; 0 = the library's default.
+    chunk_cache_nbytes, encoded_cache_nbytes: as much of decoded chunks, and of chunks as they are
+    stored, is kept in host memory between calls; 0 = none. See `caches`. io: how files are read
+    from then on: "buffered" through the kernel's page cache, "direct" past it where they are not in
+    it: faster for files that are read once.
 
     HEADRACE_DEVICE, HEADRACE_STRICT and HEADRACE_THREADS set the defaults.
     """
