@@ -1,7 +1,7 @@
 /* A TIFF file, opened and read. SPDX-License-Identifier: Apache-2.0
  *
- * Seeds: the corpus's tiff and bad/tiff folders. Its first image and its first overview
- * are opened; a corner of each is read. */
+ * Seeds: the corpus's tiff and bad/tiff folders. Its first two images, their first
+ * overviews and the stack are opened; a corner of each is read. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,8 +37,9 @@ static void read_corner(hr_node *node) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
     static hr_context *context; /* kept: its threads are slow to start */
-    static const char *const paths[] = {"x.tif", "x.tif#level=1", "x.tif#stack",
-                                        "x.tif#stack,level=1"};
+    static const char *const paths[] = {"x.tif",       "x.tif#level=1",
+                                        "x.tif#stack", "x.tif#stack,level=1",
+                                        "x.tif#ifd=1", "x.tif#ifd=1,level=1"};
     enum { NPATHS = sizeof paths / sizeof paths[0] };
     if (context == NULL) {
         hr_context_options o = HR_CONTEXT_OPTIONS_INIT;

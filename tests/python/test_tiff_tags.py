@@ -13,7 +13,7 @@ import pytest
 hr = pytest.importorskip("headrace", reason="the package is not built")
 
 IMAGE = np.arange(12, dtype="u1").reshape(3, 4)
-LETTERS = {1: "B", 3: "H", 4: "I", 8: "h", 9: "i", 11: "f", 13: "I", 16: "Q", 17: "q", 18: "Q"}
+LETTERS = {1: "B", 3: "H", 4: "I", 8: "h", 9: "i", 11: "f", 12: "d", 13: "I", 16: "Q", 17: "q", 18: "Q"}
 SHORT, LONG, TEXT = 3, 4, 2
 
 
@@ -113,6 +113,12 @@ def test_an_orientation_is_told_and_not_applied():
     a = opened(t274=3)
     assert a.attrs["orientation"] == 3 and "orientation" not in opened(t274=1).attrs
     np.testing.assert_array_equal(a, IMAGE)
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_rational_polynomials_are_told_as_they_are(order):
+    numbers = [i / 7 for i in range(92)]
+    assert opened(order=order, t50844=(12, numbers)).attrs["RPC"] == numbers
 
 
 def test_predictors_are_ignored_where_they_mean_nothing():
