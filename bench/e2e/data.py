@@ -15,7 +15,7 @@ from zarr.codecs import BloscCodec, GzipCodec, ZstdCodec
 
 N = 1024
 LAYOUTS = {"1m": (1 << 20, 1), "4m": (1 << 22, 1), "shards": (1 << 18, 64),
-           "shards1m": (1 << 20, 64)}
+           "shards64k": (1 << 16, 64), "shards1m": (1 << 20, 64)}
 
 
 def blosc(cname, clevel, shuffle):
