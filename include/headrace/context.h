@@ -122,9 +122,9 @@ extern "C++" inline hr_context_options hr_init_context_options() {
  * (that of the driver's, for threads whose memory policy is the usual one), and the
  * context's threads stay on the node's cores while they work for a batch whose
  * destinations are all on GPUs of it, whose chunks kernels decode, and whose stores are
- * headrace's own. They never leave the cores that they were started with; if none of the
- * node's is among those, they stay on all of them. The caller's threads are left alone.
- */
+ * headrace's own; hooks for memory, and the log, are called there, on_done is not. They
+ * never leave the cores that they were started with; if none of the node's is among
+ * those, they stay on all of them. The caller's threads are left alone. */
 
 /* nvCOMP is never chosen unasked, here or by strict reads: the kernels check every access
  * to memory on any input, whereas what nvCOMP does with malformed streams is what its

@@ -83,25 +83,39 @@ static bool get_cores(cpu_set_t *out) {
     return sched_getaffinity(0, sizeof *out, out) == 0;
 }
 
-void hr__numa_move(hr__numa_seat *seat, const cpu_set_t *cores) {
+/* Of each thread, as the place is. */
+static _Thread_local struct {
+    const cpu_set_t *cores;   /* that it was sent to */
+    cpu_set_t usual, limited; /* where it ran otherwise, and may run now; set by cores */
+} seat;
+
+void hr__numa_move(const cpu_set_t *cores) {
     cpu_set_t now;
-    if (cores == seat->cores || !get_cores(&now)) {
+    const bool was_sent = seat.cores != NULL;
+    if (cores == seat.cores) {
         return;
     }
-    if (seat->cores == NULL || !CPU_EQUAL(&now, &seat->limited)) {
-        seat->usual = now; /* as the program has it, or has set it since */
+    seat.cores = cores;
+    if (!get_cores(&now)) {
+        return;
     }
-    seat->limited = seat->usual;
+    if (!was_sent || !CPU_EQUAL(&now, &seat.limited)) {
+        seat.usual = now; /* as the program, or the system, has it or has set it since */
+    }
+    seat.limited = seat.usual;
     if (cores != NULL) {
-        CPU_AND(&seat->limited, &seat->usual, cores);
+        CPU_AND(&seat.limited, &seat.usual, cores);
     }
-    if (CPU_COUNT(&seat->limited) == 0) {
-        seat->limited = seat->usual;
+    if (CPU_COUNT(&seat.limited) == 0) {
+        seat.limited = seat.usual;
     }
-    if (!CPU_EQUAL(&seat->limited, &now)) {
-        (void)sched_setaffinity(0, sizeof seat->limited, &seat->limited);
+    if (!CPU_EQUAL(&seat.limited, &now)) {
+        (void)sched_setaffinity(0, sizeof seat.limited, &seat.limited);
     }
-    seat->cores = cores;
+}
+
+const cpu_set_t *hr__numa_place(void) {
+    return seat.cores;
 }
 
 void hr__numa_describe(const hr__numa_node *node, char *text, size_t capacity) {

@@ -29,14 +29,11 @@ void hr__numa_describe(const hr__numa_node *node, char *text, size_t capacity);
 bool hr__numa_prefer(const hr__numa_node *node);
 void hr__numa_prefer_usual(void);
 
-/* Where a thread is. Starts zeroed. */
-typedef struct hr__numa_seat {
-    const cpu_set_t *cores;   /* that it was sent to; NULL: wherever it may run */
-    cpu_set_t usual, limited; /* where it ran otherwise, and may run now; set by cores */
-} hr__numa_seat;
-
 /* Have the calling thread run on those of its cores that are among these, if there are
- * any; NULL: on all of its own again. The set stays where it is until the next move. */
-void hr__numa_move(hr__numa_seat *seat, const cpu_set_t *cores);
+ * any; NULL: on all of its own again. The set stays where it is until the next move. A
+ * thread that is started meanwhile inherits the place. */
+void hr__numa_move(const cpu_set_t *cores);
+/* To where the calling thread was sent; NULL: wherever it may run. */
+const cpu_set_t *hr__numa_place(void);
 
 #endif

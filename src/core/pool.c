@@ -230,10 +230,10 @@ static hr__job *run_pieces(hr__pool *pool, hr__job *job, void *worker, bool may_
 }
 
 /* To where the job is done that it helps with. */
-static void move(hr__pool *pool, hr__numa_seat *seat, const hr__job *job) {
-    if (job->cores != seat->cores) {
+static void move(hr__pool *pool, const hr__job *job) {
+    if (job->cores != hr__numa_place()) {
         hr__lock_release(&pool->lock);
-        hr__numa_move(seat, job->cores);
+        hr__numa_move(job->cores);
         acquire(pool);
     }
 }
@@ -241,7 +241,6 @@ static void move(hr__pool *pool, hr__numa_seat *seat, const hr__job *job) {
 static void *thread_main(void *arg) {
     hr__pool *pool = arg;
     void *worker = NULL;
-    hr__numa_seat seat = {0};
     acquire(pool);
     while (!pool->stopping) {
         if (pool->first == NULL) {
@@ -258,7 +257,7 @@ static void *thread_main(void *arg) {
         }
         hr__job *job = find_poorest(pool);
         while (job != NULL) {
-            move(pool, &seat, job);
+            move(pool, job);
             job = run_pieces(pool, job, worker, true);
         }
     }
@@ -269,15 +268,19 @@ static void *thread_main(void *arg) {
     return NULL;
 }
 
-/* Signals of the program are for the program's own threads. */
+/* Signals of the program are for the program's own threads; and the place of one that is
+ * at a job is its own. */
 static bool start_thread(hr__pool *pool) {
     sigset_t all;
     sigset_t before;
+    const cpu_set_t *place = hr__numa_place();
+    hr__numa_move(NULL);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     bool ok =
         pthread_create(&pool->threads[pool->nstarted], NULL, thread_main, pool) == 0;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    hr__numa_move(place);
     pool->nstarted += ok;
     return ok;
 }

@@ -82,7 +82,8 @@ static void complete(hr__run *run) {
     void *user = run->on_done_user;
     pthread_cond_broadcast(&run->changed);
     pthread_mutex_unlock(&run->lock);
-    if (on_done != NULL) { /* the job is retired after this returns */
+    if (on_done != NULL) {   /* the job is retired after this returns */
+        hr__numa_move(NULL); /* threads that it starts shall run anywhere */
         on_done(user);
     }
 }

@@ -165,15 +165,14 @@ static void need_cores(int n) {
 static void *go_and_return(void *user) {
     const cpu_set_t before = own_cores();
     const cpu_set_t first = only(&before, 0), second = only(&before, 1);
-    hr__numa_seat seat = {0};
     cpu_set_t now;
-    hr__numa_move(&seat, &first);
+    hr__numa_move(&first);
     now = own_cores();
     bool good = CPU_EQUAL(&now, &first);
-    hr__numa_move(&seat, &second); /* not only of those of the first */
+    hr__numa_move(&second); /* not only of those of the first */
     now = own_cores();
     good = good && CPU_EQUAL(&now, &second);
-    hr__numa_move(&seat, NULL);
+    hr__numa_move(NULL);
     now = own_cores();
     return good && CPU_EQUAL(&now, &before) ? user : NULL;
 }
@@ -181,16 +180,15 @@ static void *go_and_return(void *user) {
 static void *stay_where_the_program_says(void *user) {
     const cpu_set_t before = own_cores();
     const cpu_set_t first = only(&before, 0), second = only(&before, 1);
-    hr__numa_seat seat = {0};
     cpu_set_t now;
     (void)sched_setaffinity(0, sizeof first, &first);
-    hr__numa_move(&seat, &second); /* none of those it may use */
+    hr__numa_move(&second); /* none of those it may use */
     now = own_cores();
     bool good = CPU_EQUAL(&now, &first);
-    hr__numa_move(&seat, NULL);
-    hr__numa_move(&seat, &first);
+    hr__numa_move(NULL);
+    hr__numa_move(&first);
     (void)sched_setaffinity(0, sizeof second, &second); /* meanwhile */
-    hr__numa_move(&seat, NULL);
+    hr__numa_move(NULL);
     now = own_cores();
     return good && CPU_EQUAL(&now, &second) ? user : NULL;
 }
@@ -248,6 +246,13 @@ static void drop_state(void *user, void *worker) {
     (void)worker;
 }
 
+static hr__pool *make_pool(int *user) {
+    hr__pool *pool = hr__pool_create(&hr__malloc_allocator, 3,
+                                     (hr__pool_hooks){user, make_state, drop_state});
+    assert_non_null(pool);
+    return pool;
+}
+
 static void run_on(hr__pool *pool, const cpu_set_t *cores, bool helps) {
     enum { NPIECES = 100 };
     where_job w = {.job = {.run = run_where, .cores = cores},
@@ -274,9 +279,7 @@ static void jobs_are_done_on_their_cores_and_helped_with_anywhere(void **state) 
     const cpu_set_t own = own_cores();
     const cpu_set_t first = only(&own, 0), second = only(&own, 1);
     int some = 0;
-    hr__pool *pool = hr__pool_create(&hr__malloc_allocator, 3,
-                                     (hr__pool_hooks){&some, make_state, drop_state});
-    assert_non_null(pool);
+    hr__pool *pool = make_pool(&some);
     for (int i = 0; i < 3; i++) {
         run_on(pool, &first, i == 1);
         run_on(pool, &second, i == 2);
@@ -285,6 +288,51 @@ static void jobs_are_done_on_their_cores_and_helped_with_anywhere(void **state) 
     hr__pool_destroy(pool);
     const cpu_set_t after = own_cores();
     assert_true(CPU_EQUAL(&own, &after));
+}
+
+/* A job on some cores that begins another pool's first job, which may run anywhere. */
+typedef struct first_job {
+    where_job outer, inner;
+    hr__pool *other;
+} first_job;
+
+static bool run_first(hr__job *job, void *worker) {
+    first_job *f = (first_job *)job;
+    (void)worker;
+    if (f->outer.left-- <= 0) {
+        return false;
+    }
+    f->outer.nelsewhere += !hr__pool_submit(f->other, &f->inner.job);
+    const cpu_set_t now = own_cores();
+    f->outer.nelsewhere += !CPU_EQUAL(&now, &f->outer.expected); /* as before */
+    f->outer.ndone++;
+    return true;
+}
+
+static void threads_do_not_inherit_the_place_of_who_starts_them(void **state) {
+    (void)state;
+    need_cores(2);
+    int some = 0;
+    const cpu_set_t own = own_cores(), first = only(&own, 0);
+    hr__pool *pool = make_pool(&some);
+    first_job f = {.outer = {.job = {.run = run_first, .cores = &first, .wanted = 1},
+                             .expected = first,
+                             .left = 1},
+                   .inner = {.job = {.run = run_where},
+                             .caller = pthread_self(),
+                             .expected = own,
+                             .left = 50},
+                   .other = make_pool(&some)};
+    assert_true(hr__pool_submit(pool, &f.outer.job));
+    for (int i = 0; i < 60000 && f.inner.ndone < 50; i++) {
+        (void)usleep(1000);
+    }
+    hr__pool_retire(pool, &f.outer.job);
+    hr__pool_retire(f.other, &f.inner.job);
+    assert_int_equal(f.inner.ndone, 50);
+    assert_int_equal(f.outer.nelsewhere + f.inner.nelsewhere, 0);
+    hr__pool_destroy(pool);
+    hr__pool_destroy(f.other);
 }
 
 /* --- memory --- */
@@ -358,6 +406,7 @@ int main(void) {
         cmocka_unit_test(threads_go_and_come_back),
         cmocka_unit_test(threads_keep_to_the_cores_that_they_were_given),
         cmocka_unit_test(jobs_are_done_on_their_cores_and_helped_with_anywhere),
+        cmocka_unit_test(threads_do_not_inherit_the_place_of_who_starts_them),
         cmocka_unit_test(a_policy_is_put_back),
         cmocka_unit_test(
             a_policy_of_the_programs_and_nodes_that_are_not_there_are_let_be),
