@@ -11,19 +11,21 @@
 
 /* What chunks and their leaves as a rule take of scratch: so many times the chunks. */
 #define LEAVES_SHARE 2
+/* Chunks of so many times their encoded size have little in their leaves. */
+#define DENSE_RATIO 6
 
 /* Scratch, and what leaves may want beside what they make: more than a slot has where the
- * context allows it. Many chunks in few bytes have little in their leaves: what a usual
- * slot has will do, and is there, while a larger one would have to be made in its place.
- */
+ * context allows it. For dense chunks what a usual slot has beside them will do; it is
+ * there, while a larger one would have to be made in its place. */
 static uint64_t with_leaves(const hr__kernel_chain *kernels, const hr__ring *ring,
                             hr__need need) {
     const uint64_t usual = ring->usual.scratch, scratch = need.scratch;
-    if (kernels->scratch_ratio == 0) {
+    const bool is_dense = need.payload <= scratch / DENSE_RATIO;
+    if (kernels->scratch_ratio == 0 || scratch > UINT64_MAX / LEAVES_SHARE) {
         return scratch;
     }
     need.scratch *= LEAVES_SHARE;
-    if (scratch <= usual / 4 * 3) {
+    if (scratch <= (is_dense ? usual / 4 * 3 : usual / LEAVES_SHARE)) {
         return need.scratch < usual ? need.scratch : usual;
     }
     if (hr__ring_allows(ring, need)) {
