@@ -81,6 +81,17 @@ hr_status runner_decode(codec_runner *r, const void *src, size_t src_nbytes,
     return status;
 }
 
+void runner_check_cancel(codec_runner *r, const void *src, size_t src_nbytes,
+                         const void *want, size_t want_nbytes) {
+    atomic_bool cancelled;
+    atomic_init(&cancelled, true);
+    r->cancelled = &cancelled;
+    assert_int_equal(runner_decode(r, src, src_nbytes, want_nbytes), HR_ERR_CANCELLED);
+    atomic_store(&cancelled, false);
+    assert_decodes(r, src, src_nbytes, want, want_nbytes);
+    r->cancelled = NULL;
+}
+
 hr_status runner_decode_growing(codec_runner *r, const void *src, size_t src_nbytes,
                                 size_t max_nbytes) {
     r->codec.decoded.nbytes = HR__SIZE_UNKNOWN;

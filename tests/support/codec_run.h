@@ -19,7 +19,7 @@ typedef struct codec_runner {
     hr__worker worker;
     hr__codec codec;
     bool skip_checksums;
-    atomic_bool *cancelled; /* NULL: never */
+    const atomic_bool *cancelled; /* NULL: never */
     /* Of the last decode: */
     hr_status status;
     hr_error err;
@@ -36,6 +36,10 @@ void runner_close(codec_runner *r);
  * filled with a pattern, so that a sanitizer sees what is outside. */
 hr_status runner_decode(codec_runner *r, const void *src, size_t src_nbytes,
                         size_t decoded_nbytes);
+/* The same, which must give `want`, but for the one before it, which is cancelled from
+ * the beginning. */
+void runner_check_cancel(codec_runner *r, const void *src, size_t src_nbytes,
+                         const void *want, size_t want_nbytes);
 /* Decode where only the largest size is known: dst starts small and grows when asked. */
 hr_status runner_decode_growing(codec_runner *r, const void *src, size_t src_nbytes,
                                 size_t max_nbytes);

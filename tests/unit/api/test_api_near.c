@@ -13,15 +13,10 @@
 
 #include "exec/context.h"
 #include "fixture.h"
+#include "support/place.h"
 
 static const hr_device simt = {.type = HR_DEVICE_SIMT};
 static const int64_t shape[] = {NROWS, NCOLS};
-
-static cpu_set_t own_cores(void) {
-    cpu_set_t set;
-    assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
-    return set;
-}
 
 /* Where the context's threads are when they ask for memory. */
 typedef struct watch {
@@ -106,17 +101,9 @@ static void check(const hr__numa_node *node, const cpu_set_t *cores) {
 
 static void threads_read_where_the_device_is(void **state) {
     (void)state;
+    need_cores(2);
     const cpu_set_t own = own_cores();
-    hr__numa_node node = {.is_known = true};
-    size_t first = 0;
-    if (CPU_COUNT(&own) < 2) {
-        print_message("skipped: fewer than 2 cores\n");
-        skip();
-    }
-    while (!CPU_ISSET(first, &own)) {
-        first++;
-    }
-    CPU_SET(first, &node.cores);
+    hr__numa_node node = {.is_known = true, .cores = only(&own, 0)};
     check(&node, &node.cores);
     node.is_known = false;
     check(&node, &own);

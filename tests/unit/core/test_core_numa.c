@@ -17,6 +17,7 @@
 
 #include "core/numa.h"
 #include "core/pool.h"
+#include "support/place.h"
 
 /* --- a made-up machine --- */
 
@@ -135,32 +136,6 @@ static void long_lists_and_large_numbers_have_an_end(void **state) {
 }
 
 /* --- threads --- */
-
-static cpu_set_t own_cores(void) {
-    cpu_set_t set;
-    assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
-    return set;
-}
-
-/* The n-th of these alone. */
-static cpu_set_t only(const cpu_set_t *all, int n) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (size_t i = 0; i < CPU_SETSIZE; i++) {
-        if (CPU_ISSET(i, all) && n-- == 0) {
-            CPU_SET(i, &set);
-        }
-    }
-    return set;
-}
-
-static void need_cores(int n) {
-    cpu_set_t own = own_cores();
-    if (CPU_COUNT(&own) < n) {
-        print_message("skipped: fewer than %d cores\n", n);
-        skip();
-    }
-}
 
 static void *go_and_return(void *user) {
     const cpu_set_t before = own_cores();
@@ -338,8 +313,8 @@ static void threads_do_not_inherit_the_place_of_who_starts_them(void **state) {
 /* --- memory --- */
 
 static int policy(void) {
-    int mode = -1;
-    if (syscall(SYS_get_mempolicy, &mode, NULL, 0UL, NULL, 0UL) != 0) {
+    const int mode = memory_policy();
+    if (mode < 0) {
         print_message("skipped: no memory policies here\n");
         skip();
     }

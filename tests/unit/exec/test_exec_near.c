@@ -6,12 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "exec/near.h"
+#include "support/place.h"
 
 enum { NTARGETS = 2 };
 
@@ -89,11 +88,6 @@ static void code_of_others_is_run_anywhere(void **state) {
 
 /* --- memory --- */
 
-static int policy(void) {
-    int mode = -1;
-    return syscall(SYS_get_mempolicy, &mode, NULL, 0UL, NULL, 0UL) == 0 ? mode : -1;
-}
-
 static int seen; /* while memory was allocated */
 
 static hr_status alloc_and_look(hr__device *d, uint64_t nbytes, void **out,
@@ -101,7 +95,7 @@ static hr_status alloc_and_look(hr__device *d, uint64_t nbytes, void **out,
     (void)d;
     (void)nbytes;
     (void)err;
-    seen = policy();
+    seen = memory_policy();
     *out = &seen;
     return HR_OK;
 }
@@ -109,7 +103,7 @@ static hr_status alloc_and_look(hr__device *d, uint64_t nbytes, void **out,
 static void *hook(void *user, hr_device device, size_t nbytes) {
     (void)device;
     (void)nbytes;
-    seen = policy();
+    seen = memory_policy();
     return user;
 }
 
@@ -119,14 +113,14 @@ static void pinned_memory_of_the_drivers_lies_on_the_node(void **state) {
     hr__device d = {.ops = &ops, .node = {.is_known = true, .id = 0}};
     hr_device_allocator hooks = {.user = &seen, .alloc_pinned = hook};
     void *out = NULL;
-    if (policy() != MPOL_DEFAULT || !hr__numa_prefer(&d.node)) {
+    if (memory_policy() != MPOL_DEFAULT || !hr__numa_prefer(&d.node)) {
         print_message("skipped: the memory policy may not be changed here\n");
         skip();
     }
     hr__numa_prefer_usual();
     assert_int_equal(hr__device_alloc_pinned(&d, 1, &out, NULL), HR_OK);
     assert_int_equal(seen, MPOL_PREFERRED);
-    assert_int_equal(policy(), MPOL_DEFAULT);
+    assert_int_equal(memory_policy(), MPOL_DEFAULT);
     d.hooks = &hooks; /* theirs lies where they say */
     assert_int_equal(hr__device_alloc_pinned(&d, 1, &out, NULL), HR_OK);
     assert_int_equal(seen, MPOL_DEFAULT);
