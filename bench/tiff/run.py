@@ -206,7 +206,7 @@ def measure_case(functions, name, paths, shape, arguments):
     expected = field(shape[0], *CASES[name][:2])
     seconds = measure(functions, paths, moved(expected, arguments.device), arguments)
     nbytes = expected.nbytes * len(paths)
-    cells = [f"{nbytes / s / 1e9:14.2f}" if isinstance(s, float) else f"{s[:14]:>14}"
+    cells = [f"{nbytes / s / 1e9:14.3g}" if isinstance(s, float) else f"{s[:14]:>14}"
              for s in seconds.values()]
     ratio = expected.nbytes / os.path.getsize(paths[0])
     print(f"{shape[0]}², {shape[1]}², {name:16}"[:28].ljust(28) + f" {ratio:6.2f} " + " ".join(cells), flush=True)
