@@ -23,7 +23,8 @@ static uint64_t take_bits(const uint8_t *row, size_t at, unsigned n) {
     while (n > 0) {
         unsigned offset = (unsigned)(at % 8);
         unsigned k = 8 - offset < n ? 8 - offset : n;
-        value = value << k | (row[at / 8] >> (8 - offset - k) & ((1U << k) - 1));
+        value =
+            value << k | ((unsigned)row[at / 8] >> (8 - offset - k) & ((1U << k) - 1));
         at += k;
         n -= k;
     }
