@@ -249,6 +249,25 @@ hr_status hr__codec_check_ratio(const hr__codec *codec, size_t src_nbytes,
                     src_nbytes, (unsigned long long)needed, ratio);
 }
 
+hr_status hr__chain_check_ratio(const hr__chain *chain, uint64_t src_nbytes,
+                                hr_error *err) {
+    uint64_t most = src_nbytes;
+    for (int32_t i = chain->ncodecs; i-- > 0;) {
+        const hr__codec *codec = &chain->codecs[i];
+        const uint32_t ratio = codec->type->max_ratio;
+        if (hr__codec_check_ratio(codec, most, err) != HR_OK) {
+            hr__error_add_codec(err, codec->name);
+            return HR_ERR_DATA;
+        }
+        if (codec->decoded.nbytes != HR__SIZE_UNKNOWN) {
+            most = codec->decoded.nbytes;
+        } else if (ratio == 0 || !hr__mul_u64(most, ratio, &most)) {
+            most = UINT64_MAX;
+        }
+    }
+    return HR_OK;
+}
+
 /* Decode into a scratch buffer, again with a larger one while the codec asks for it. */
 static hr_status decode_to_scratch(const hr__codec *codec, hr__decode *step,
                                    hr__scratch *scratch, hr_error *err) {

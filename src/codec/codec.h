@@ -214,6 +214,10 @@ int32_t hr__chain_partial(const hr__chain *chain);
  * the claim of the metadata. HR_ERR_DATA. */
 hr_status hr__codec_check_ratio(const hr__codec *codec, size_t src_nbytes, hr_error *err);
 
+/* The same of all codecs of a chain, which is to make a chunk of so many bytes. */
+hr_status hr__chain_check_ratio(const hr__chain *chain, uint64_t src_nbytes,
+                                hr_error *err);
+
 /* Takes decoded bytes in order. */
 typedef struct hr__sink {
     void *user;

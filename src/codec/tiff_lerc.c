@@ -144,5 +144,5 @@ const hr__codec_type hr__codec_tiff_lerc = {
     .library = "liblerc",
     .parse = parse,
     .decode = decode,
-    .max_ratio = 1 << 20, /* a block of one value takes some 60 bytes */
+    .max_ratio = 1 << 25, /* an image of one value takes some 70 bytes, up to 2 GiB */
 };

@@ -48,5 +48,5 @@ const hr__codec_type hr__codec_tiff_webp = {
     .library = "libwebp",
     .parse = parse,
     .decode = decode,
-    .max_ratio = 1 << 20, /* a block of one colour takes some 40 bytes */
+    .max_ratio = 1 << 25, /* one colour takes some 40 bytes, up to 1 GiB */
 };

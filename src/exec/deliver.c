@@ -88,11 +88,12 @@ static hr_status check_encoded(const hr__chain *chain, uint64_t nbytes, hr_error
                         " that its %" PRIu64 " decoded bytes could need",
                         nbytes, e->max_nbytes, chain->decoded.nbytes);
     }
-    return nbytes > 0 || chain->decoded.nbytes == 0
-               ? HR_OK
-               : hr__fail(err, HR_ERR_DATA,
-                          "chunk is empty (0 bytes), expected %" PRIu64 " decoded bytes",
-                          chain->decoded.nbytes);
+    if (nbytes == 0 && chain->decoded.nbytes > 0) {
+        return hr__fail(err, HR_ERR_DATA,
+                        "chunk is empty (0 bytes), expected %" PRIu64 " decoded bytes",
+                        chain->decoded.nbytes);
+    }
+    return hr__chain_check_ratio(chain, nbytes, err);
 }
 
 hr_status hr__run_check_chunk(const hr__array *a, const hr__chunk *chunk,

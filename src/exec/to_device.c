@@ -34,6 +34,13 @@ static uint64_t with_leaves(const hr__kernel_chain *kernels, const hr__ring *rin
     return scratch < usual ? usual : scratch;
 }
 
+/* Memory is asked for by what a chunk claims to be, so not for one that cannot be that;
+ * nothing decodes it either. */
+static bool is_possible(const hr__chunk *chunk) {
+    const hr__chain *chain;
+    return hr__run_check_chunk(chunk->object->array, chunk, &chain, NULL) == HR_OK;
+}
+
 /* Payload for so many bytes and the lists of the range's chunks, scratch for what they
  * decode to. */
 static hr_status range_need(const hr__run *run, const hr__kernel_chain *kernels,
@@ -43,7 +50,8 @@ static hr_status range_need(const hr__run *run, const hr__kernel_chain *kernels,
     uint64_t payload = hr__slab_room(nbytes);
     bool fits = true;
     for (const hr__chunk *c = range->chunks; c != NULL && fits; c = c->next) {
-        fits = hr__add_u64(scratch, hr__slab_scratch_need(kernels), &scratch) &&
+        fits = (!is_possible(c) ||
+                hr__add_u64(scratch, hr__slab_scratch_need(kernels), &scratch)) &&
                hr__add_u64(payload, hr__slab_lists_room(run, ring, c), &payload);
     }
     if (!fits) {

@@ -143,6 +143,10 @@ LERC_BANDS = base64.b64decode(
     "AAAIAAAAZAAAAAYAAAAAAAAAAAAAAAAAAAAAAB3AAAAAAAAAEEAFAAAAAQB3AIAAAOjAAACAQAEAAABAAABAQAAA"
     "gEAAAOjA")
 
+# 4096 x 4608 times 1.5.
+LERC_OF_ONE_VALUE = base64.b64decode(
+    "TGVyYzIgBAAAAKNlMVoAEAAAABIAAAEAAAAAACABCAAAAEYAAAAGAAAAAAAAAAAAAAAAAAAAAAD4PwAAAAAAAPg/AAAAAA==")
+
 
 def one_strip(order, strip, shape, bits, **tags):
     """A file of one strip, with tags of 16 bits, or of up to four letters."""
@@ -186,6 +190,13 @@ def test_samples_in_lerc_have_masks_of_their_own(cli, tmp_path):
     assert cli("read", path).returncode == 1
     path.write_bytes(one_strip("<", LERC_BANDS[:150], (2, 3), 32, t259=34887, t277=2, t339=3))
     assert cli("read", path).returncode == 1
+
+
+def test_few_bytes_of_lerc_make_any_size(cli, tmp_path):
+    path = tmp_path / "x.tif"
+    path.write_bytes(one_strip("<", LERC_OF_ONE_VALUE, (4096, 4608), 32, t259=34887, t339=3))
+    got = np.frombuffer(read_or_skip(cli, path), "<f4")
+    assert got.size == 4096 * 4608 and np.all(got == 1.5)
 
 
 @pytest.mark.parametrize("order", "<>")
