@@ -34,15 +34,6 @@ void hr__table_free(const hr_allocator *a, hr__table *table) {
     *table = (hr__table){0};
 }
 
-hr__table_slot *hr__table_next(const hr__table *table, uint64_t hash, uint64_t *at) {
-    for (;;) {
-        hr__table_slot *slot = &table->slots[(*at)++ & (table->capacity - 1)];
-        if (slot->item == NULL || slot->hash == hash) {
-            return slot;
-        }
-    }
-}
-
 void hr__table_fill(hr__table *table, hr__table_slot *slot, uint64_t hash, void *item) {
     *slot = (hr__table_slot){.hash = hash, .item = item};
     table->count++;

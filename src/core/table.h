@@ -33,7 +33,15 @@ bool hr__table_grow(const hr_allocator *a, hr__table *table);
 void hr__table_free(const hr_allocator *a, hr__table *table);
 
 /* The next slot with this hash, or the free one that ends the search. */
-hr__table_slot *hr__table_next(const hr__table *table, uint64_t hash, uint64_t *at);
+static inline hr__table_slot *hr__table_next(const hr__table *table, uint64_t hash,
+                                             uint64_t *at) {
+    for (;;) {
+        hr__table_slot *slot = &table->slots[(*at)++ & (table->capacity - 1)];
+        if (slot->item == NULL || slot->hash == hash) {
+            return slot;
+        }
+    }
+}
 void hr__table_fill(hr__table *table, hr__table_slot *slot, uint64_t hash, void *item);
 
 #endif

@@ -12,13 +12,14 @@ static hr_status plan_axes(hr__builder *b, const hr__picked *picked, hr_error *e
     const hr__array *a = b->request->array;
     int32_t ndim = a->ndim;
     const hr__cut *cuts[HR_MAX_NDIM]; /* per array axis */
-    int64_t ncuts[HR_MAX_NDIM] = {0};
+    int64_t ncuts[HR_MAX_NDIM];
     int64_t dst_strides[HR_MAX_NDIM];
     int64_t coords[HR_MAX_NDIM];
-    int64_t at[HR_MAX_NDIM] = {0};
+    int64_t at[HR_MAX_NDIM];
     uint64_t nuses = 1;
     for (int32_t axis = 0, d = 0; axis < ndim; axis++) {
         const hr__axis_range *range = &picked->axes[axis];
+        at[axis] = 0;
         if (range->indices == NULL &&
             hr__slice_max_cuts(&a->grid[axis], range) > b->max_nuses) {
             return hr__builder_fail_uses(b, err);
@@ -130,6 +131,10 @@ static hr_status set_dst_strides(hr__builder *b, hr_error *err) {
 static hr_status set_array(hr__builder *b, hr_error *err) {
     const hr__array *a = b->request->array;
     static const int64_t origin[HR_MAX_NDIM];
+    if (a == b->array) {
+        return HR_OK;
+    }
+    b->array = NULL;
     b->is_regular = false;
     bool is_regular = true;
     for (int32_t axis = 0; axis < a->ndim; axis++) {
@@ -143,19 +148,21 @@ static hr_status set_array(hr__builder *b, hr_error *err) {
         HR__TRY(hr__builder_strides(b, origin, err));
         b->is_regular = true;
     }
-    return hr__builder_set_array_id(b, err);
+    HR__TRY(hr__builder_set_array_id(b, err));
+    b->array = a;
+    return HR_OK;
 }
 
 static hr_status plan_request(hr__builder *b, uint32_t number, hr_error *err) {
     const hr__plan_request *r = &b->requests[number];
     b->request = r;
     b->number = number;
-    hr__picked picked = {0};
-    hr_error detail = HR_ERROR_INIT;
+    hr__picked picked; /* kilobytes: to clear them for each of many requests shows */
     hr_status status =
-        hr__selection_pick(r->array, r->selection, r->block_shape, &picked, &detail);
+        hr__selection_pick(r->array, r->selection, r->block_shape, &picked, &b->detail);
     if (status != HR_OK) {
-        return hr__fail(err, status, "request %" PRIu32 ", %s", number, detail.message);
+        return hr__fail(err, status, "request %" PRIu32 ", %s", number,
+                        b->detail.message);
     }
     HR__TRY(check_shape(b, &picked, err));
     for (int32_t d = 0; d < picked.ndim; d++) {
@@ -201,6 +208,7 @@ hr_status hr__plan_build(const hr__plan_request *requests, size_t n, hr__arena *
                      .requests = requests,
                      .plan = &made,
                      .objects_tail = &made.objects,
+                     .detail = HR_ERROR_INIT,
                      .max_nuses = max_uses(requests, n)};
     hr_status status = HR_OK;
     for (size_t i = 0; i < n && status == HR_OK; i++) {

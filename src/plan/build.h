@@ -78,10 +78,14 @@ typedef struct hr__builder {
     hr__object_plan **objects_tail;
     hr__table arrays, objects, chunks;
     uint64_t nuses, max_nuses;
+    hr_error detail; /* of what is wrong with a selection */
     /* Of the request being planned: */
     const hr__plan_request *request;
-    uint32_t number, array_id;
-    int64_t dst_strides[HR_MAX_NDIM];  /* bytes, per axis of the result */
+    uint32_t number;
+    int64_t dst_strides[HR_MAX_NDIM]; /* bytes, per axis of the result */
+    /* Of its array, which many requests may have one after the other: */
+    const hr__array *array;
+    uint32_t array_id;
     int64_t src_strides[HR_MAX_NDIM];  /* elements of the decoded chunk, per array axis */
     int64_t outer_counts[HR_MAX_NDIM]; /* innermost chunks per outer one */
     bool is_regular;                   /* src_strides serve all chunks */

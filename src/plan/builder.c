@@ -133,8 +133,8 @@ static hr__chunk *chunk_at(hr__builder *b, const int64_t *coords) {
     hr__table_slot *slot;
     while ((slot = hr__table_next(&b->chunks, hash, &at))->item != NULL) {
         hr__chunk *known = slot->item;
-        if (known->object->array_id == b->array_id &&
-            same_coords(known->coords, coords, ndim)) {
+        if (same_coords(known->coords, coords, ndim) &&
+            (b->arrays.count == 1 || known->object->array_id == b->array_id)) {
             return known;
         }
     }

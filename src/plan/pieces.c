@@ -14,6 +14,12 @@ uint64_t hr__slice_max_cuts(const hr__grid_axis *g, const hr__axis_range *range)
     return (uint64_t)(most < n ? most : n);
 }
 
+/* How many steps from element `at` of a chunk on stay in it. */
+static int64_t steps_left(int64_t at, int64_t length, int64_t step) {
+    int64_t left = step > 0 ? length - 1 - at : at;
+    return step == 1 ? left : left / (step > 0 ? step : -step);
+}
+
 static hr__cut *cut_slice(const hr__grid_axis *g, const hr__axis_range *range,
                           hr__arena *arena, int64_t *ncuts) {
     int64_t n = range->n;
@@ -23,12 +29,12 @@ static hr__cut *cut_slice(const hr__grid_axis *g, const hr__axis_range *range,
         return NULL;
     }
     hr__cut *cut = cuts;
+    int64_t chunk = 0;
     for (int64_t done = 0; done < n; cut++) {
         int64_t at = range->start + done * step;
-        int64_t chunk = hr__grid_find(g, at);
+        chunk = done > 0 && step == 1 ? chunk + 1 : hr__grid_find(g, at);
         int64_t src0 = at - hr__grid_start(g, chunk);
-        int64_t room =
-            step > 0 ? (hr__grid_length(g, chunk) - 1 - src0) / step : src0 / -step;
+        int64_t room = steps_left(src0, hr__grid_length(g, chunk), step);
         int64_t count = room < n - done ? room + 1 : n - done;
         *cut = (hr__cut){.chunk = chunk,
                          .piece = {.n = count,
