@@ -5,6 +5,7 @@
 #include "api/request.h"
 #include "exec/host_share.h"
 #include "exec/run.h"
+#include "plan/parts.h"
 
 struct hr_batch {
     atomic_uint refs;
@@ -68,7 +69,9 @@ static hr_status prepare(hr_batch *b, const hr_request *requests, size_t n,
         HR__TRY(make_target(b, &r, i, err));
         HR__TRY(hr__request_plan(&r, arena, &plan[i], err));
     }
-    return hr__plan_build(plan, n, arena, &b->run.plan, err);
+    hr__pool *pool = b->context->pool;
+    return hr__plan_build_parts(plan, n, pool, hr__plan_nparts(n, b->context->nthreads),
+                                arena, &b->run.plan, err);
 }
 
 static void batch_free(hr_batch *b) {

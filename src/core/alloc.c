@@ -69,6 +69,20 @@ void hr__arena_free(hr__arena *arena) {
     hr__arena_init(arena, arena->allocator);
 }
 
+void hr__arena_take(hr__arena *arena, hr__arena *from) {
+    if (arena->head == NULL) {
+        *arena = *from;
+    } else if (from->head != NULL) { /* behind the block that is being filled */
+        struct hr__arena_block *last = from->head;
+        while (last->next != NULL) {
+            last = last->next;
+        }
+        last->next = arena->head->next;
+        arena->head->next = from->head;
+    }
+    hr__arena_init(from, arena->allocator);
+}
+
 static bool arena_grow(hr__arena *arena, size_t nbytes) {
     size_t capacity = arena->next_block > BLOCK_HEADER
                           ? arena->next_block - BLOCK_HEADER /* a power of two with it */

@@ -26,6 +26,8 @@ typedef struct hr__arena {
 
 void hr__arena_init(hr__arena *arena, const hr_allocator *allocator);
 void hr__arena_free(hr__arena *arena); /* leaves it empty and usable */
+/* All that another of the same allocator holds, which is empty then. */
+void hr__arena_take(hr__arena *arena, hr__arena *from);
 /* Zeroed, 16-byte aligned. NULL without memory. nbytes 0 gives a valid pointer. */
 void *hr__arena_alloc(hr__arena *arena, size_t nbytes);
 /* nelems × size with overflow checked. */

@@ -30,7 +30,7 @@ static hr_status plan_axes(hr__builder *b, const hr__picked *picked, hr_error *e
         }
         dst_strides[axis] = range->is_dropped ? 0 : b->dst_strides[d++];
         if (!hr__mul_u64(nuses, (uint64_t)ncuts[axis], &nuses) ||
-            nuses > b->max_nuses - b->nuses) {
+            nuses > b->max_nuses - b->drafts.n) {
             return hr__builder_fail_uses(b, err);
         }
     }
@@ -148,8 +148,8 @@ static hr_status set_array(hr__builder *b, hr_error *err) {
         HR__TRY(hr__builder_strides(b, origin, err));
         b->is_regular = true;
     }
-    HR__TRY(hr__builder_set_array_id(b, err));
     b->array = a;
+    b->array_id = b->numbers.ids[b->number];
     return HR_OK;
 }
 
@@ -182,44 +182,11 @@ static hr_status plan_request(hr__builder *b, uint32_t number, hr_error *err) {
     }
 }
 
-/* How many uses the destinations are worth. */
-static uint64_t max_uses(const hr__plan_request *requests, size_t n) {
-    uint64_t total = 0;
-    for (size_t i = 0; i < n; i++) {
-        const hr__plan_request *r = &requests[i];
-        uint64_t nbytes = 0;
-        if (r->dst_ndim >= 0 && r->dst_ndim <= HR_MAX_NDIM) {
-            (void)hr__shape_nbytes(r->dst_ndim, r->dst_shape, r->dst_itemsize, &nbytes);
-        }
-        (void)hr__add_u64(total, nbytes, &total);
-    }
-    uint64_t worth = total / HR__PLAN_USE_NBYTES;
-    return worth < HR__PLAN_MIN_USES ? HR__PLAN_MIN_USES : worth;
-}
-
-hr_status hr__plan_build(const hr__plan_request *requests, size_t n, hr__arena *arena,
-                         hr__plan *plan, hr_error *err) {
-    if (n > UINT32_MAX) {
-        return hr__fail(err, HR_ERR_OVERFLOW, "%zu requests, at most %" PRIu32, n,
-                        UINT32_MAX);
-    }
-    hr__plan made = {0};
-    hr__builder b = {.arena = arena,
-                     .requests = requests,
-                     .plan = &made,
-                     .objects_tail = &made.objects,
-                     .detail = HR_ERROR_INIT,
-                     .max_nuses = max_uses(requests, n)};
+hr_status hr__builder_run(hr__builder *b, size_t first, size_t last, hr_error *err) {
     hr_status status = HR_OK;
-    for (size_t i = 0; i < n && status == HR_OK; i++) {
-        status = plan_request(&b, (uint32_t)i, err);
-    }
-    hr__table_free(arena->allocator, &b.arrays);
-    hr__table_free(arena->allocator, &b.objects);
-    hr__table_free(arena->allocator, &b.chunks);
-    if (status == HR_OK) {
-        hr__plan_finish(&made);
-        *plan = made;
+    b->detail = (hr_error)HR_ERROR_INIT;
+    for (size_t i = first; i < last && status == HR_OK; i++) {
+        status = plan_request(b, (uint32_t)i, err);
     }
     return status;
 }

@@ -3,7 +3,8 @@
 #define HR_PLAN_BUILD_H
 
 #include "core/error.h"
-#include "core/table.h"
+#include "core/hash.h"
+#include "core/vec.h"
 #include "plan/plan.h"
 
 /* What is selected along one axis: n elements from start on, or a list (whose negative
@@ -71,13 +72,49 @@ hr__item *hr__items_sort(hr__item *items, hr__item *spare, int64_t n);
 #define HR__PLAN_USE_NBYTES 64
 #define HR__PLAN_MIN_USES ((uint64_t)1 << 22)
 
+/* Which requests are of the same array. */
+typedef struct hr__numbers {
+    const uint32_t *ids; /* per request: the first one of its array */
+    uint64_t narrays;
+} hr__numbers;
+hr_status hr__plan_number_arrays(const hr__plan_request *requests, size_t n,
+                                 hr__arena *arena, hr__numbers *out, hr_error *err);
+
+/* Of an object or a chunk. */
+static inline uint64_t hr__plan_hash(uint32_t array_id, const int64_t *coords,
+                                     int32_t ndim) {
+    uint64_t hash = hr__hash_mix(0, array_id);
+    for (int32_t axis = 0; axis < ndim; axis++) {
+        hash = hr__hash_mix(hash, (uint64_t)coords[axis]);
+    }
+    return hash;
+}
+
+static inline bool hr__plan_same_coords(const int64_t *x, const int64_t *y,
+                                        int32_t ndim) {
+    int32_t axis = 0;
+    while (axis < ndim && x[axis] == y[axis]) {
+        axis++;
+    }
+    return axis == ndim;
+}
+
+/* A use, and the chunk that it is of. */
+typedef struct hr__draft {
+    hr__use *use;
+    const int64_t *coords;   /* of the chunk */
+    uint64_t hash;           /* of the object that holds it */
+    hr__object_plan *object; /* first used here; NULL: known before, or not known yet */
+    uint32_t array_id;
+} hr__draft;
+
+/* Makes the uses of some of the requests. */
 typedef struct hr__builder {
     hr__arena *arena;
     const hr__plan_request *requests;
-    hr__plan *plan;
-    hr__object_plan **objects_tail;
-    hr__table arrays, objects, chunks;
-    uint64_t nuses, max_nuses;
+    hr__numbers numbers;
+    hr__vec drafts; /* in order of use; freed by the owner */
+    uint64_t max_nuses;
     hr_error detail; /* of what is wrong with a selection */
     /* Of the request being planned: */
     const hr__plan_request *request;
@@ -91,8 +128,14 @@ typedef struct hr__builder {
     bool is_regular;                   /* src_strides serve all chunks */
 } hr__builder;
 
-/* Set array_id for the request. */
-hr_status hr__builder_set_array_id(hr__builder *b, hr_error *err);
+/* Requests first … last − 1. */
+hr_status hr__builder_run(hr__builder *b, size_t first, size_t last, hr_error *err);
+
+/* Bring together what the builders have made of the objects of one share of as many as
+ * there are builders, in the arena of the builder of that number. False without memory.
+ */
+bool hr__plan_gather(hr__builder *builders, uint32_t n, uint32_t share);
+
 /* Set src_strides for the chunk at coords. */
 hr_status hr__builder_strides(hr__builder *b, const int64_t *coords, hr_error *err);
 /* More uses than a plan may have. */
@@ -107,8 +150,5 @@ hr_status hr__builder_flat(hr__builder *b, const int64_t *coords, hr__piece piec
 /* Plan the request of n > 0 points, or with n > 0 true elements in its mask. */
 hr_status hr__plan_points(hr__builder *b, int64_t n, hr_error *err);
 hr_status hr__plan_mask(hr__builder *b, int64_t n, hr_error *err);
-
-/* Once all requests are in: bring chunks in order of first use, set is_whole. */
-void hr__plan_finish(hr__plan *plan);
 
 #endif

@@ -32,6 +32,31 @@ static void arena_gives_zeroed_aligned_memory(void **state) {
     hr__arena_free(&arena);
 }
 
+/* What each of two gave stays as it is, and both give more. */
+static void an_arena_takes_what_another_holds(void **state) {
+    (void)state;
+    for (int i = 0; i < 4; i++) { /* either may be empty */
+        hr__arena to, from;
+        hr__arena_init(&to, &hr__malloc_allocator);
+        hr__arena_init(&from, &hr__malloc_allocator);
+        const char *a = (i & 1) != 0 ? hr__arena_strdup(&to, "to") : "to";
+        const char *b = "from";
+        for (int k = 0; (i & 2) != 0 && k < 1000; k++) { /* of several blocks */
+            b = hr__arena_strdup(&from, "from");
+        }
+        hr__arena_take(&to, &from);
+        const char *c = hr__arena_strdup(&to, "after");
+        const char *d = hr__arena_strdup(&from, "again");
+        assert_string_equal(a, "to");
+        assert_string_equal(b, "from");
+        assert_string_equal(c, "after");
+        assert_string_equal(d, "again");
+        hr__arena_free(&from);
+        assert_string_equal(c, "after");
+        hr__arena_free(&to);
+    }
+}
+
 static void shape_products_are_checked(void **state) {
     (void)state;
     uint64_t n = 5;
@@ -73,6 +98,7 @@ static void errors_keep_to_their_struct_size(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arena_gives_zeroed_aligned_memory),
+        cmocka_unit_test(an_arena_takes_what_another_holds),
         cmocka_unit_test(shape_products_are_checked),
         cmocka_unit_test(errors_keep_to_their_struct_size),
     };

@@ -1,5 +1,7 @@
 /* Random selections against direct evaluation. SPDX-License-Identifier: Apache-2.0 */
+#include "plan/parts.h"
 #include "plan_model.h"
+#include "plan_pool.h"
 
 #define MAX_ELEMS 4000 /* of a model and of a result */
 #define MAX_LIST 40
@@ -262,8 +264,8 @@ static int64_t make_model(random_source *r, model *m) {
     return (int64_t)nelems;
 }
 
-/* Some requests on one or two arrays, planned together. */
-static void run_case(uint64_t seed) {
+/* Some requests on one or two arrays, planned together in one part or several. */
+static void run_case(uint64_t seed, hr__pool *pool) {
     static model models[2];
     static wish wishes[NREQUESTS];
     random_source source = random_from(seed);
@@ -300,7 +302,9 @@ static void run_case(uint64_t seed) {
     hr__arena_init(&arena, &hr__malloc_allocator);
     hr__plan plan;
     hr_error err = HR_ERROR_INIT;
-    hr_status status = hr__plan_build(requests, n, &arena, &plan, &err);
+    const uint32_t nparts = (uint32_t)pick(r, 1, (int64_t)n);
+    hr_status status =
+        hr__plan_build_parts(requests, n, pool, nparts, &arena, &plan, &err);
     if (status != HR_OK) {
         fail_msg("seed %llu: %s", (unsigned long long)seed, err.message);
     }
@@ -315,9 +319,11 @@ static void run_case(uint64_t seed) {
 
 static void plans_deliver_what_selections_ask_for(void **state) {
     (void)state;
+    hr__pool *pool = plan_pool(2);
     for (uint64_t seed = 1; seed <= 6000; seed++) {
-        run_case(seed);
+        run_case(seed, pool);
     }
+    hr__pool_destroy(pool);
 }
 
 int main(void) {
