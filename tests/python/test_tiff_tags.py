@@ -100,6 +100,39 @@ def test_white_is_zero_as_stored_or_inverted():
     np.testing.assert_array_equal(inverted.to("numpy"), 255 - IMAGE)
 
 
+def test_a_palette_is_told_beside_the_indices():
+    table = [257 * i % 65536 for i in range(3 * 256)]
+    a = opened(t262=3, t320=(SHORT, table))
+    assert a.attrs["photometric"] == "palette" and a.attrs["color_map"] == table
+    np.testing.assert_array_equal(a, IMAGE)
+
+
+@pytest.mark.parametrize("photometric, n, extra, words", [
+    (5, 4, None, "CMYK"), (2, 4, (SHORT, [1]), "RGB"), (2, 5, (SHORT, [2, 0]), "RGB"), (1, 2, (SHORT, [2]), "black is zero")])
+def test_samples_are_bands_whatever_their_meaning(photometric, n, extra, words):
+    data = np.arange(12 * n, dtype="u1").reshape(3, 4, n)
+    a = opened(data.tobytes(), t262=photometric, t277=n, t258=(SHORT, [8] * n), t338=extra)
+    assert a.attrs["photometric"] == words
+    assert a.attrs.get("extra_samples") == (extra and extra[1])  # 1 and 2: alpha
+    np.testing.assert_array_equal(a, data)
+
+
+@pytest.mark.parametrize("text", ["nan", "-nan", "-1.#IND", "1.#QNAN", "NaN "])
+def test_not_a_number_has_many_spellings(text):
+    a = opened(t258=32, t339=3, t42113=text, t273=0, t279=0)  # an absent strip
+    assert a.attrs["_FillValue"] == "NaN" and np.isnan(a).all()
+    assert "_FillValue" not in opened(t42113=text).attrs
+
+
+def test_heights_have_a_reference_system_of_their_own():
+    keys = [1, 1, 0, 5, 1024, 0, 1, 1, 3072, 0, 1, 32633, 4096, 0, 1, 5773, 4097, 34737, 13, 0, 4099, 0, 1, 9001]
+    a = opened(t34735=(SHORT, keys), t34737="EGM96 height|")
+    told = a.attrs["GeoKeys"]
+    assert (told["ProjectedCRSGeoKey"], told["VerticalGeoKey"], told["VerticalUnitsGeoKey"]) == (32633, 5773, 9001)
+    assert told["VerticalCitationGeoKey"] == "EGM96 height"
+    np.testing.assert_array_equal(a, IMAGE)
+
+
 def test_bits_may_become_booleans():
     a = opened(b"\xa0\x50\xf0", t258=1)
     want = [[1, 0, 1, 0], [0, 1, 0, 1], [1, 1, 1, 1]]
@@ -188,6 +221,26 @@ def test_jpeg_images_may_be_smaller_than_their_blocks(tile, image):
         pytest.skip(str(error))
     got = np.asarray(a).astype(int)
     assert np.abs(got - data).max() <= 3
+
+
+def test_jpeg_of_rgb_is_not_converted_without_its_marker():
+    imagecodecs = pytest.importorskip("imagecodecs")
+    data = np.zeros((16, 16, 3), "u1")
+    data[:8, :, 0] = data[8:, :, 2] = 200
+    jpeg = imagecodecs.jpeg8_encode(data, level=100, colorspace="rgb", outcolorspace="rgb")
+    at = jpeg.find(b"\xff\xee")  # Adobe's, which would say so
+    if at >= 0:
+        jpeg = jpeg[:at] + jpeg[at + 2 + int.from_bytes(jpeg[at + 2:at + 4], "big"):]
+    for marker, step in ((b"\xff\xc0", 3), (b"\xff\xda", 2)):  # nor are components called R, G and B
+        at = jpeg.find(marker) + (10 if step == 3 else 5)
+        jpeg = b"".join([jpeg[:at], *(bytes([k + 1]) + jpeg[at + k * step + 1:at + (k + 1) * step] for k in range(3)),
+                         jpeg[at + 3 * step:]])
+    assert b"Adobe" not in jpeg and b"R\x11" not in jpeg
+    try:
+        a = opened(jpeg, t256=16, t257=16, t258=(SHORT, [8] * 3), t259=7, t262=2, t277=3, t278=16)
+    except hr.UnsupportedError as error:
+        pytest.skip(str(error))
+    assert np.abs(np.asarray(a).astype(int) - data).max() <= 3
 
 
 def test_ndpi_of_more_than_32_bits_is_refused_by_name():
