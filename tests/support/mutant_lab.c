@@ -53,8 +53,11 @@ static hr_status read_corner(mutant_lab *l, hr_node *array, const hr_node_info *
     r.array = array;
     r.selection =
         (hr_selection){.kind = HR_SELECT_AXES, .naxes = info->ndim, .axes = axes};
-    r.dst = (hr_tensor){
-        .data = out, .dtype = info->dtype, .ndim = info->ndim, .shape = shape};
+    r.dst = (hr_tensor){.data = out,
+                        .device = {.type = l->device_type},
+                        .dtype = info->dtype,
+                        .ndim = info->ndim,
+                        .shape = shape};
     hr_batch *b = NULL;
     hr_status status = hr_read_submit(l->context, &r, 1, NULL, NULL, &b, err);
     assert_int_equal(status, HR_OK); /* it is well-formed, whatever the array is */
@@ -108,15 +111,9 @@ static double cpu_seconds(void) {
 }
 
 static void try_mutant(mutant_lab *l, const char *node, const test_file *f,
-                       const uint8_t *data, size_t nbytes, int kind, size_t at) {
+                       const uint8_t *data, size_t nbytes, const char *kind, size_t at) {
     char mutant[256];
-    (void)snprintf(mutant, sizeof mutant, "%s, %s %zu", f->key,
-                   kind == 0   ? "0 at"
-                   : kind == 1 ? "255 at"
-                   : kind == 2 ? "lowest bit at"
-                   : kind == 3 ? "highest bit at"
-                               : "cut to",
-                   at);
+    (void)snprintf(mutant, sizeof mutant, "%s, %s %zu", f->key, kind, at);
     assert_int_equal(hr_store_set(l->store, f->key, data, nbytes, NULL), HR_OK);
     double before = cpu_seconds();
     atomic_store(&l->probe.largest, 0);
@@ -131,30 +128,92 @@ static void try_mutant(mutant_lab *l, const char *node, const test_file *f,
     l->nmutants++;
 }
 
+static void try_cut(mutant_lab *l, const char *node, const test_file *f, size_t at) {
+    uint8_t *cut = malloc(at + 1); /* no longer, so that a sanitizer sees the end */
+    memcpy(cut, f->data, at);
+    try_mutant(l, node, f, cut, at, "cut to", at);
+    free(cut);
+}
+
+static void try_bytes(mutant_lab *l, const char *node, const test_file *f,
+                      const uint8_t *bytes, size_t n, const char *kind, size_t at) {
+    uint8_t were[4];
+    memcpy(were, f->data + at, n);
+    if (memcmp(were, bytes, n) != 0) {
+        memcpy(f->data + at, bytes, n);
+        try_mutant(l, node, f, f->data, f->nbytes, kind, at);
+        memcpy(f->data + at, were, n);
+    }
+}
+
 void lab_try(mutant_lab *l, const char *node, const test_file *f, size_t i) {
-    size_t at = i / LAB_NKINDS;
-    int kind = (int)(i % LAB_NKINDS);
+    static const char *const kinds[] = {"0 at", "255 at", "lowest bit at",
+                                        "highest bit at"};
+    const size_t at = i / LAB_NKINDS, kind = i % LAB_NKINDS;
     if (kind == LAB_NKINDS - 1) {
-        uint8_t *cut = malloc(at + 1); /* no longer, so that a sanitizer sees the end */
-        memcpy(cut, f->data, at);
-        try_mutant(l, node, f, cut, at, kind, at);
-        free(cut);
+        try_cut(l, node, f, at);
         return;
     }
-    uint8_t was = f->data[at];
-    uint8_t is = kind == 0 ? 0 : kind == 1 ? 255 : kind == 2 ? was ^ 1 : was ^ 0x80;
-    if (is != was) {
-        f->data[at] = is;
-        try_mutant(l, node, f, f->data, f->nbytes, kind, at);
-        f->data[at] = was;
+    const uint8_t was = f->data[at];
+    const uint8_t is[] = {0, 255, was ^ 1, was ^ 0x80};
+    try_bytes(l, node, f, &is[kind], 1, kinds[kind], at);
+}
+
+void lab_try_word(mutant_lab *l, const char *node, const test_file *f, size_t i) {
+    static const struct {
+        const char *kind;
+        size_t nbytes;
+        uint8_t bytes[4];
+    } words[LAB_NWORDS] = {{"0xFFFF at", 2, {0xFF, 0xFF}},
+                           {"0x00000000 at", 4, {0}},
+                           {"0xFFFFFFFF at", 4, {0xFF, 0xFF, 0xFF, 0xFF}},
+                           {"0xFFFFFF7F at", 4, {0xFF, 0xFF, 0xFF, 0x7F}},
+                           {"0x7FFFFFFF at", 4, {0x7F, 0xFF, 0xFF, 0xFF}},
+                           {"0x00000080 at", 4, {0, 0, 0, 0x80}},
+                           {"0x80000000 at", 4, {0x80, 0, 0, 0}}};
+    const size_t at = i / LAB_NWORDS, k = i % LAB_NWORDS;
+    if (at + words[k].nbytes <= f->nbytes) {
+        try_bytes(l, node, f, words[k].bytes, words[k].nbytes, words[k].kind, at);
     }
+}
+
+/* Memory of devices and what is pinned for them, watched likewise. */
+static void *device_alloc(void *user, hr_device device, size_t nbytes, void *stream) {
+    (void)device;
+    (void)stream;
+    return probe_alloc(user, nbytes);
+}
+
+static void device_free(void *user, hr_device device, void *ptr, size_t nbytes,
+                        void *stream) {
+    (void)device;
+    (void)stream;
+    probe_free(user, ptr, nbytes);
+}
+
+static void *pinned_alloc(void *user, hr_device device, size_t nbytes) {
+    (void)device;
+    return probe_alloc(user, nbytes);
+}
+
+static void pinned_free(void *user, hr_device device, void *ptr, size_t nbytes) {
+    (void)device;
+    probe_free(user, ptr, nbytes);
 }
 
 void lab_open(mutant_lab *l, const test_files *files) {
     hr_context_options o = HR_CONTEXT_OPTIONS_INIT;
     hr_allocator a = probe_allocator(&l->probe);
-    *l = (mutant_lab){.probe = {.refuse_from = -1, .max_nbytes = ALLOC_MAX_NBYTES}};
+    const hr_device_allocator device = {.struct_size = sizeof device,
+                                        .user = &l->probe,
+                                        .alloc = device_alloc,
+                                        .free = device_free,
+                                        .alloc_pinned = pinned_alloc,
+                                        .free_pinned = pinned_free};
+    *l = (mutant_lab){.probe = {.refuse_from = -1, .max_nbytes = ALLOC_MAX_NBYTES},
+                      .device_type = HR_DEVICE_CPU};
     o.allocator = &a;
+    o.device_allocator = &device;
     o.nthreads = 1;
     assert_int_equal(hr_context_create(&o, &l->context, NULL), HR_OK);
     assert_int_equal(hr_store_create_memory(l->context, &l->store, NULL), HR_OK);

@@ -10,7 +10,7 @@
 
 #include <headrace/headrace.h>
 
-#define PROBE_HEADER 64 /* keeps the alignment; holds the size */
+#define PROBE_HEADER 256 /* keeps the alignment, of devices', too; holds the size */
 
 typedef struct probe {
     atomic_long ncalls, nlive;

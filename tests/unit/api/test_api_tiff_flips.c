@@ -1,7 +1,8 @@
 /* Small changes to TIFF files. SPDX-License-Identifier: Apache-2.0
  *
- * Every byte of small files of each layout is changed; of those of the corpus a sample is
- * taken. With the argument "all" it is all of them, with "all i n" the i-th part of n. */
+ * Every byte of small files of each layout is changed, and every number to the least and
+ * the most; of those of the corpus a sample is taken. With the argument "all" it is all
+ * of them, with "all i n" the i-th part of n. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,10 +12,13 @@
 
 #include <cmocka.h>
 
+#include "fixture.h"
 #include "support/mutant_lab.h"
 #include "support/tiff_maker.h"
 
 enum { FILE_MAX_NBYTES = 4096 };
+/* Kernels on the host are slow; with this all kinds of change come up. */
+enum { DEVICE_STEP = 13 };
 
 static struct {
     bool is_all;
@@ -109,21 +113,32 @@ static void make_files(test_files *files) {
     add_pyramids(files);
 }
 
+/* How files are changed, and where they are read to then. */
+typedef struct change {
+    void (*attempt)(mutant_lab *l, const char *node, const test_file *f, size_t i);
+    size_t nkinds;
+    int32_t device_type;
+} change;
+
+static const change one_byte = {lab_try, LAB_NKINDS, HR_DEVICE_CPU};
+
 /* Every step-th mutant, counted through all files; returns where to go on. */
-static size_t flip_files(const test_files *files, const char *fragment, size_t first,
-                         size_t step, uint64_t *nmutants) {
+static size_t change_files(const change *how, const test_files *files,
+                           const char *fragment, size_t first, size_t step,
+                           uint64_t *nmutants) {
     char node[1024];
     mutant_lab l;
     lab_open(&l, files);
+    l.device_type = how->device_type;
     for (size_t i = 0; i < files->n; i++) {
         const test_file *file = &files->files[i];
-        size_t n = file->nbytes * LAB_NKINDS;
+        size_t n = file->nbytes * how->nkinds;
         if (file->nbytes > FILE_MAX_NBYTES) {
             continue;
         }
         (void)snprintf(node, sizeof node, "%s%s", file->key, fragment);
         for (; first < n; first += step) {
-            lab_try(&l, node, file, first);
+            how->attempt(&l, node, file, first);
         }
         first -= n;
     }
@@ -133,17 +148,37 @@ static size_t flip_files(const test_files *files, const char *fragment, size_t f
     return first;
 }
 
-static void no_change_of_one_byte_does_harm(void **state) {
-    (void)state;
+/* Every step-th mutant of each file. */
+static void change_made_files(const change *how, size_t step) {
     test_files files = {0};
     uint64_t nmutants = 0;
     make_files(&files);
-    (void)flip_files(&files, "", 0, 1, &nmutants);
-    (void)flip_files(&files, "#stack", 0, 1, &nmutants);
-    (void)flip_files(&files, "#stack,level=1", 0, 1, &nmutants);
+    (void)change_files(how, &files, "", 0, step, &nmutants);
+    (void)change_files(how, &files, "#stack", 0, step, &nmutants);
+    (void)change_files(how, &files, "#stack,level=1", 0, step, &nmutants);
     files_free(&files);
     print_message("%" PRIu64 " mutants\n", nmutants);
-    assert_true(nmutants > 10000);
+    assert_true(nmutants > 20000 / step);
+}
+
+static void no_change_of_one_byte_does_harm(void **state) {
+    (void)state;
+    change_made_files(&one_byte, 1);
+}
+
+/* Counts, sizes and places that are as large as can be, or negative. */
+static void no_extreme_number_does_harm(void **state) {
+    (void)state;
+    change_made_files(&(change){lab_try_word, LAB_NWORDS, HR_DEVICE_CPU}, 1);
+}
+
+static void nor_do_they_in_front_of_a_device(void **state) {
+    (void)state;
+    if (!has_simt()) {
+        skip();
+    }
+    change_made_files(&(change){lab_try, LAB_NKINDS, HR_DEVICE_SIMT}, DEVICE_STEP);
+    change_made_files(&(change){lab_try_word, LAB_NWORDS, HR_DEVICE_SIMT}, DEVICE_STEP);
 }
 
 static void no_change_does_harm_to_files_of_others(void **state) {
@@ -158,7 +193,8 @@ static void no_change_does_harm_to_files_of_others(void **state) {
             print_message("skipped: changes to the corpus (no %s)\n", folders[i]);
             skip();
         }
-        at = flip_files(&files, "", at, plan.is_all ? plan.nparts : 997, &nmutants);
+        at = change_files(&one_byte, &files, "", at, plan.is_all ? plan.nparts : 997,
+                          &nmutants);
         files_free(&files);
     }
     print_message("%" PRIu64 " mutants\n", nmutants);
@@ -174,6 +210,8 @@ int main(int argc, char **argv) {
     lab_allow_no_threads();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_change_of_one_byte_does_harm),
+        cmocka_unit_test(no_extreme_number_does_harm),
+        cmocka_unit_test(nor_do_they_in_front_of_a_device),
         cmocka_unit_test(no_change_does_harm_to_files_of_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
