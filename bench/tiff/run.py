@@ -183,7 +183,7 @@ def measure(functions, paths, expected, arguments):
         try:
             results = read(paths)
         except Exception as error:  # each reader has its own for what it does not read
-            seconds[name] = str(error).splitlines()[0]
+            seconds[name] = (str(error) or type(error).__name__).splitlines()[0]
             continue
         ends = results[:1] + results[1:][-1:]
         if not all(is_same(result, expected, arguments.device) for result in ends):
