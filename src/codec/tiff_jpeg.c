@@ -129,5 +129,5 @@ const hr__codec_type hr__codec_tiff_jpeg = {
     .library = "libjpeg",
     .parse = parse,
     .decode = decode,
-    .max_ratio = 4096, /* 16 x 16 pixels of 3 samples from 6 blocks of a bit each */
+    .max_ratio = 1 << 20, /* an image may be smaller than its block: some 200 bytes */
 };

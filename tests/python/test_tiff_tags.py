@@ -210,7 +210,8 @@ def test_of_a_million_blocks_few_offsets_are_read():
     assert file.nbytes < 100_000
 
 
-@pytest.mark.parametrize("tile, image", [((16, 16), (16, 16)), ((16, 32), (16, 16)), ((24, 32), (11, 24))])
+@pytest.mark.parametrize("tile, image", [((16, 16), (16, 16)), ((16, 32), (16, 16)), ((24, 32), (11, 24)),
+                                         ((4096, 2048), (16, 16))])
 def test_jpeg_images_may_be_smaller_than_their_blocks(tile, image):
     imagecodecs = pytest.importorskip("imagecodecs")
     data = np.add.outer(np.arange(image[0]), np.arange(image[1])).astype("u1") * 4
