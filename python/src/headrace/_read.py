@@ -327,8 +327,12 @@ def wants_of(items: Iterable[Any], dtype: Any,
 
     if isinstance(items, Array):  # else its rows are read, to be refused
         raise ArgumentError("read_batch takes a list of items; one array reads by its own read()")
+    pairs, first = list(items), operator.itemgetter(0)
+    if not (set(map(type, pairs)) == {tuple} and set(map(len, pairs)) == {2}
+            and set(map(type, map(first, pairs))) == {Array}):  # else no call for each of thousands
+        pairs = list(map(pair, pairs))
     chosen: list[Want] = []
-    for array, run in itertools.groupby(map(pair, items), operator.itemgetter(0)):
+    for array, run in itertools.groupby(pairs, first):
         chosen += wants(array, [key for _, key in run], dtype, mask_and_scale)
     return chosen
 
