@@ -139,10 +139,6 @@ static hr_status set_array(hr__builder *b, hr_error *err) {
     bool is_regular = true;
     for (int32_t axis = 0; axis < a->ndim; axis++) {
         is_regular = is_regular && a->grid[axis].starts == NULL;
-        b->outer_counts[axis] = 1;
-        for (int32_t level = 0; level < a->nlevels; level++) {
-            b->outer_counts[axis] *= a->levels[level].counts[axis];
-        }
     }
     if (is_regular) {
         HR__TRY(hr__builder_strides(b, origin, err));

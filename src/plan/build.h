@@ -108,6 +108,18 @@ typedef struct hr__draft {
     uint32_t array_id;
 } hr__draft;
 
+/* The object that holds the innermost chunk at coords. */
+static inline void hr__plan_outer(const hr__array *a, const int64_t *coords,
+                                  int64_t *outer) {
+    for (int32_t axis = 0; axis < a->ndim; axis++) {
+        int64_t count = 1;
+        for (int32_t level = 0; level < a->nlevels; level++) {
+            count *= a->levels[level].counts[axis];
+        }
+        outer[axis] = coords[axis] / count;
+    }
+}
+
 /* Makes the uses of some of the requests. */
 typedef struct hr__builder {
     hr__arena *arena;
@@ -123,9 +135,8 @@ typedef struct hr__builder {
     /* Of its array, which many requests may have one after the other: */
     const hr__array *array;
     uint32_t array_id;
-    int64_t src_strides[HR_MAX_NDIM];  /* elements of the decoded chunk, per array axis */
-    int64_t outer_counts[HR_MAX_NDIM]; /* innermost chunks per outer one */
-    bool is_regular;                   /* src_strides serve all chunks */
+    int64_t src_strides[HR_MAX_NDIM]; /* elements of the decoded chunk, per array axis */
+    bool is_regular;                  /* src_strides serve all chunks */
 } hr__builder;
 
 /* Requests first … last − 1. */

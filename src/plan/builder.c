@@ -73,15 +73,13 @@ hr_status hr__builder_fail_uses(const hr__builder *b, hr_error *err) {
 
 /* Of the object that holds the chunk at coords. */
 static uint64_t hash_object(const hr__builder *b, const int64_t *coords) {
-    const int32_t ndim = b->request->array->ndim;
-    if (b->request->array->nlevels == 0) {
-        return hr__plan_hash(b->array_id, coords, ndim);
-    }
+    const hr__array *a = b->request->array;
     int64_t outer[HR_MAX_NDIM];
-    for (int32_t axis = 0; axis < ndim; axis++) {
-        outer[axis] = coords[axis] / b->outer_counts[axis];
+    if (a->nlevels > 0) {
+        hr__plan_outer(a, coords, outer);
+        coords = outer;
     }
-    return hr__plan_hash(b->array_id, outer, ndim);
+    return hr__plan_hash(b->array_id, coords, a->ndim);
 }
 
 hr_status hr__builder_use(hr__builder *b, const int64_t *coords, int32_t ndim,

@@ -27,15 +27,6 @@ static hr__object_plan *add_object(gatherer *g, hr__draft *d, const int64_t *coo
     return object;
 }
 
-/* Innermost chunks of an object, along an axis. */
-static int64_t outer_count(const hr__array *a, int32_t axis) {
-    int64_t count = 1;
-    for (int32_t level = 0; level < a->nlevels; level++) {
-        count *= a->levels[level].counts[axis];
-    }
-    return count;
-}
-
 /* The object, new or known, that holds a new chunk. */
 static hr__object_plan *object_of(gatherer *g, hr__draft *d) {
     const hr__array *a = g->requests[d->array_id].array;
@@ -43,9 +34,7 @@ static hr__object_plan *object_of(gatherer *g, hr__draft *d) {
         return add_object(g, d, d->coords);
     }
     int64_t outer[HR_MAX_NDIM];
-    for (int32_t axis = 0; axis < a->ndim; axis++) {
-        outer[axis] = d->coords[axis] / outer_count(a, axis);
-    }
+    hr__plan_outer(a, d->coords, outer);
     if (!hr__table_grow(g->arena->allocator, &g->objects)) {
         return NULL;
     }
