@@ -84,8 +84,8 @@ static hr__chunk *chunk_of(gatherer *g, hr__draft *d) {
     hr__table_slot *slot;
     while ((slot = hr__table_next(&g->chunks, hash, &at))->item != NULL) {
         hr__chunk *known = slot->item;
-        if (hr__plan_same_coords(known->coords, d->coords, a->ndim) &&
-            (g->is_one_array || known->object->array_id == d->array_id)) {
+        if ((g->is_one_array || known->object->array_id == d->array_id) &&
+            hr__plan_same_coords(known->coords, d->coords, a->ndim)) {
             return known;
         }
     }

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 #include <zlib.h>
 
-#include "../tsan.h"
 #include "fixture.h"
 #include "probe.h"
+#include "support/sanitizers.h"
 
 enum { NCHUNKS = 6, CHUNK = 70000 }; /* chunks of CHUNK bytes */
 #define ROOM (CHUNK + 128)           /* what one takes of a budget */

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "../tsan.h"
 #include "fixture.h"
+#include "support/sanitizers.h"
 
 #define LONG_ENOUGH_MS 60000
 

@@ -15,8 +15,8 @@
 
 #include <headrace/memory.h>
 
-#include "../tsan.h"
 #include "plain_world.h"
+#include "support/sanitizers.h"
 
 static const int64_t whole[] = {NROWS, NCOLS};
 

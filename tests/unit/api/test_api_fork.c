@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "../tsan.h"
 #include "fixture.h"
+#include "support/sanitizers.h"
 
 enum { NARRAYS = 3, LENGTH = 12 };
 

@@ -12,7 +12,7 @@
 
 #include "plain_world.h"
 
-#include "../tsan.h"
+#include "support/sanitizers.h"
 
 enum { NREQUESTS = 3000, ROWS = 3, COLUMNS = 4 };
 

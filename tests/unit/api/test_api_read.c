@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "../tsan.h"
 #include "plain_world.h"
+#include "support/sanitizers.h"
 
 static const int64_t whole[] = {NROWS, NCOLS};
 

@@ -10,8 +10,8 @@
 
 #include <headrace/headrace.h>
 
-#include "../tsan.h"
 #include "support/corpus.h"
+#include "support/sanitizers.h"
 #include "support/sha256.h"
 
 /* What valid files are refused for, by words of the message. */

@@ -14,9 +14,9 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "../tsan.h"
 #include "fixture.h"
 #include "probe.h"
+#include "support/sanitizers.h"
 
 /* What the libraries of codecs ask of malloc, too, where nothing else stands before it.
  */

@@ -10,7 +10,7 @@
 
 #include "core/lock.h"
 
-#include "../tsan.h"
+#include "support/sanitizers.h"
 
 /* Exit status of a child that runs fn. */
 static int in_child(int (*fn)(void *), void *arg) {

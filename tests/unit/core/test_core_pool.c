@@ -13,7 +13,7 @@
 
 #include "core/pool.h"
 
-#include "../tsan.h"
+#include "support/sanitizers.h"
 
 /* Worker states: counted, and never in two hands. */
 typedef struct stock {

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "../api/probe.h"
-#include "../tsan.h"
 #include "exec/cache.h"
+#include "support/sanitizers.h"
 
 #define BLOCK 1000
 #define ROOM (BLOCK + 128) /* what one takes of the budget, with its header */

@@ -118,6 +118,37 @@ static void any_number_of_parts_gives_the_same(void **state) {
     }
 }
 
+/* Item i of a list hashes as the array without axes of request i does: the chunks of one
+ * are not looked for among those of the other, which have fewer coordinates. */
+static void arrays_of_fewer_axes_are_kept_apart(void **state) {
+    world *w = *state;
+    hr__array list = {.ndim = 1, .shape = {NREQUESTS}};
+    list.grid[0] = list.outer[0] = regular_axis(NREQUESTS, 1);
+    hr__array *scalars = calloc(NREQUESTS, sizeof *scalars);
+    assert_non_null(scalars);
+    for (int i = 0; i < NREQUESTS; i++) {
+        const bool is_scalar = i % 2 == 1;
+        const int64_t item = i == 0 ? 0 : i - 1; /* of the request before */
+        w->axes[i][0] = (hr_axis){.start = item, .stop = item + 1, .step = 1};
+        w->selections[i].naxes = is_scalar ? 0 : 1;
+        w->shapes[i][0] = 1;
+        w->requests[i].array = is_scalar ? &scalars[i] : &list;
+        w->requests[i].dst_ndim = is_scalar ? 0 : 1;
+    }
+    for (int i = 0; i < 20; i++) { /* what is wrong here, ThreadSanitizer may see */
+        hr__arena arena;
+        hr__plan plan;
+        hr__arena_init(&arena, &hr__malloc_allocator);
+        assert_int_equal(hr__plan_build_parts(w->requests, NREQUESTS, w->pool, NTHREADS,
+                                              &arena, &plan, NULL),
+                         HR_OK);
+        assert_int_equal(plan.nobjects, NREQUESTS);
+        assert_int_equal(plan.nchunks, NREQUESTS);
+        hr__arena_free(&arena);
+    }
+    free(scalars);
+}
+
 /* Whoever comes upon the other wrong one first. */
 static void the_first_request_that_is_wrong_is_named(void **state) {
     world *w = *state;
@@ -153,6 +184,7 @@ static void few_requests_or_threads_are_one_part(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(any_number_of_parts_gives_the_same),
+        TEST(arrays_of_fewer_axes_are_kept_apart),
         TEST(the_first_request_that_is_wrong_is_named),
         cmocka_unit_test(few_requests_or_threads_are_one_part),
     };

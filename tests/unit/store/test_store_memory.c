@@ -14,7 +14,7 @@
 
 #include "names.h"
 
-#include "../tsan.h"
+#include "support/sanitizers.h"
 
 static hr_store *store;
 

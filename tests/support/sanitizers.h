@@ -1,6 +1,6 @@
 /* Tests that sanitizers cannot run, or not in full. SPDX-License-Identifier: Apache-2.0 */
-#ifndef HR_TESTS_TSAN_H
-#define HR_TESTS_TSAN_H
+#ifndef HR_TESTS_SUPPORT_SANITIZERS_H
+#define HR_TESTS_SUPPORT_SANITIZERS_H
 
 #ifdef __has_feature
 #define HR_TEST_FEATURE(name) __has_feature(name)
