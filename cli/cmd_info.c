@@ -36,14 +36,20 @@ static void add_array_json(json_object *object, const hr_node_info *info,
     json_object_object_add(object, "dimension_names", names_json(info));
 }
 
+static const char *kind_text(hr_node_kind kind) {
+    return kind == HR_NODE_ARRAY   ? "array"
+           : kind == HR_NODE_GROUP ? "group"
+                                   : "unreadable";
+}
+
 static json_object *members_json(const hr_member_list *members) {
     json_object *list = json_object_new_array();
     for (size_t i = 0; i < hr_member_list_size(members); i++) {
         hr_member member = hr_member_list_get(members, i);
         json_object *entry = json_object_new_object();
         json_object_object_add(entry, "path", cli_json_text(member.path));
-        const char *kind = member.kind == HR_NODE_ARRAY ? "array" : "group";
-        json_object_object_add(entry, "kind", json_object_new_string(kind));
+        json_object_object_add(entry, "kind",
+                               json_object_new_string(kind_text(member.kind)));
         json_object_array_add(list, entry);
     }
     return list;

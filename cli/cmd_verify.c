@@ -104,7 +104,7 @@ static int verify_group(cli *c, hr_node *group, totals *t) {
     int rc = CLI_OK;
     for (size_t i = 0; rc == CLI_OK && i < hr_member_list_size(members); i++) {
         hr_member member = hr_member_list_get(members, i);
-        if (member.kind != HR_NODE_ARRAY) {
+        if (member.kind == HR_NODE_GROUP) {
             continue;
         }
         hr_node *array = NULL;

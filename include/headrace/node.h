@@ -52,7 +52,11 @@ HR_API HR_NODISCARD hr_status hr_node_open(hr_node *group, const char *path,
 HR_API hr_node *hr_node_ref(hr_node *node);
 HR_API void hr_node_unref(hr_node *node);
 
-typedef enum hr_node_kind { HR_NODE_ARRAY = 1, HR_NODE_GROUP = 2 } hr_node_kind;
+typedef enum hr_node_kind {
+    HR_NODE_ARRAY = 1,
+    HR_NODE_GROUP = 2,
+    HR_NODE_UNREADABLE = 3, /* in lists: metadata are there, but say neither */
+} hr_node_kind;
 
 /* Everything about a node; all pointers borrowed, valid while the node is held. The
  * fields after `attributes_json` are zero for a group. Sizes are in elements. */
@@ -92,16 +96,17 @@ HR_API HR_NODISCARD hr_status hr_node_chunk_extent(const hr_node *node, int32_t 
 
 /* One member of a group. */
 typedef struct hr_member {
-    const char *path; /* relative to the group, "a" or "a/b" */
-    hr_node_kind kind;
+    const char *path;  /* relative to the group, "a" or "a/b" */
+    hr_node_kind kind; /* HR_NODE_UNREADABLE: to open it gives the error */
 } hr_member;
 
 typedef struct hr_member_list hr_member_list;
 
 /* Members of a group in byte order of their paths; direct ones, or all below it when
- * `recursive`. From consolidated metadata, else by listing the store. Errors: HR_ERR_IO,
- * HR_ERR_METADATA, HR_ERR_OVERFLOW for groups nested deeper than 64. Caller owns *out,
- * which stays as it is whatever happens to the store. Any thread. */
+ * `recursive`. From consolidated metadata, else by listing the store, where one member's
+ * malformed metadata hide no other. Errors: HR_ERR_IO, HR_ERR_OVERFLOW for groups nested
+ * deeper than 64. Caller owns *out, which stays as it is whatever happens to the store.
+ * Any thread. */
 HR_API HR_NODISCARD hr_status hr_node_list(const hr_node *group, int32_t recursive,
                                            hr_member_list **out, hr_error *err);
 HR_API size_t hr_member_list_size(const hr_member_list *list);

@@ -72,8 +72,10 @@ static PyObject *node_list(PyObject *object, PyObject *args) {
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < hr_member_list_size(members); i++) {
         hr_member m = hr_member_list_get(members, i);
-        PyObject *item = Py_BuildValue("(NO)", ext_text(m.path),
-                                       m.kind == HR_NODE_ARRAY ? Py_True : Py_False);
+        PyObject *item = Py_BuildValue("(Ns)", ext_text(m.path),
+                                       m.kind == HR_NODE_ARRAY   ? "array"
+                                       : m.kind == HR_NODE_GROUP ? "group"
+                                                                 : "unreadable");
         if (item == NULL || PyList_Append(list, item) != 0) {
             Py_CLEAR(list);
         }
@@ -146,7 +148,7 @@ static PyObject *node_chunk_extent(PyObject *object, PyObject *args) {
 static PyMethodDef node_methods[] = {
     {"describe", node_describe, METH_NOARGS, "Everything about the node, as a dict."},
     {"open", node_open, METH_VARARGS, "open(path) -> Node: a member of the group"},
-    {"list", node_list, METH_VARARGS, "list(recursive) -> list of (path, is_array)"},
+    {"list", node_list, METH_VARARGS, "list(recursive) -> list of (path, kind)"},
     {"chunk_extent", node_chunk_extent, METH_VARARGS,
      "chunk_extent(axis, i) -> (start, count)"},
     {NULL, NULL, 0, NULL},

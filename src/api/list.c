@@ -69,6 +69,12 @@ static bool add_member(hr_member_list *list, const char *path, hr_node_kind kind
     return true;
 }
 
+/* The documents are there, and no store is to blame. */
+static bool is_unreadable(hr_status status) {
+    return status == HR_ERR_METADATA || status == HR_ERR_UNSUPPORTED ||
+           status == HR_ERR_OVERFLOW;
+}
+
 /* What the documents of a directory make it. They are read into memory of their own:
  * those of a large group together may be more than anyone has. */
 static hr_status probe(lister *l, const char *prefix, const char *name,
@@ -82,6 +88,10 @@ static hr_status probe(lister *l, const char *prefix, const char *name,
                            ? hr__fail_memory(l->err, strlen(name))
                            : hr__zarr_probe_kind(&docs, full, &arena, kind, l->err);
     hr__arena_free(&arena);
+    if (is_unreadable(status)) {
+        *kind = HR_NODE_UNREADABLE;
+        return HR_OK;
+    }
     return status;
 }
 

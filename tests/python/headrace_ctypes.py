@@ -154,7 +154,7 @@ class Node(_Handle):
         out = c.c_void_p()
         call("hr_node_list", self.pointer, int(recursive), c.byref(out))
         entries = [LIB.hr_member_list_get(out, i) for i in range(LIB.hr_member_list_size(out))]
-        result = {e.path.decode(): "array" if e.kind == 1 else "group" for e in entries}
+        result = {e.path.decode(): ["array", "group", "unreadable"][e.kind - 1] for e in entries}
         LIB.hr_member_list_free(out)
         return result
 

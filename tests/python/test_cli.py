@@ -72,6 +72,20 @@ def test_info_of_a_group(cli, group):
     assert "inner/a  (4,)  <i2" in text and 'unit: "m"' in text and 'title: "t"' in text
 
 
+def test_a_malformed_member_is_named_beside_the_others(cli, group):
+    (group / "bad").mkdir()
+    (group / "bad" / "zarr.json").write_text('{"zarr_format": 3')
+    info = json.loads(succeed(cli("info", "--json", group)))
+    assert [m["kind"] for m in info["members"]] == ["array", "unreadable", "group", "array"]
+    text = succeed(cli("info", group)).decode()
+    assert "bad  cannot be opened: " in text and "inner/a  (4,)  <i2" in text
+    result = cli("verify", group)
+    assert result.returncode == 1 and b"bad: cannot be opened" in result.stdout
+    assert b"inner/a: 2 chunks" in result.stdout
+    report = json.loads(cli("verify", "--json", group).stdout)
+    assert (report["ok"], report["nbad"], report["chunks"]) == (False, 1, 4)
+
+
 def test_info_is_readable(cli, cube):
     text = succeed(cli("info", cube)).decode()
     for part in ("(20, 30, 7)", "<i4", "(6, 11, 3)", "zstd", "36 chunks"):

@@ -145,6 +145,23 @@ def test_groups_are_mappings(folder):
     assert hr.open(folder / "g.zarr", path="b/c").shape == ()
 
 
+@pytest.mark.parametrize("name,text", [
+    ("zarr.json", "{"), ("zarr.json", '{"zarr_format": 4, "node_type": "array"}'),
+    ("zarr.json", '{"zarr_format": 3, "node_type": "table"}'), (".zarray", "nonsense")])
+def test_a_member_of_malformed_metadata_hides_no_other(folder, name, text):
+    root = zarr.create_group(folder / "g.zarr")
+    root.create_array("a", shape=(4,), dtype="i4", fill_value=7)
+    root.create_group("c")
+    (folder / "g.zarr" / "b").mkdir()
+    (folder / "g.zarr" / "b" / name).write_text(text)
+    g = hr.open(folder / "g.zarr", "cpu")
+    assert g.members() == {"a": "array", "b": "unreadable", "c": "group"}
+    assert list(g) == ["a", "b", "c"] and g["a"][:].tolist() == [7] * 4
+    for open_it in (lambda: g["b"], g.arrays, g.groups):  # it may be either
+        with pytest.raises((hr.MetadataError, hr.UnsupportedError), match="b/" + name):
+            open_it()
+
+
 def test_strings_come_as_zarr_python_gives_them(folder):
     for version in (2, 3):
         path = folder / f"s{version}.zarr"

@@ -413,3 +413,16 @@ def test_many_files(folder, gpu):
     assert isinstance(got.packed.data, cupy.ndarray)
     want = xr.open_mfdataset(paths, engine="zarr", consolidated=False, **options)
     same(got, want.isel(y=slice(2, 6)).compute())
+
+
+def test_a_malformed_member_is_an_error_unless_it_is_dropped(folder):
+    path = folder / "g.zarr"
+    xr.Dataset({"a": ("x", np.arange(3))}).to_zarr(path, consolidated=False, zarr_format=3)
+    whole = theirs(path).load()
+    (path / "bad").mkdir()
+    (path / "bad" / "zarr.json").write_text("{")
+    with pytest.raises(hr.MetadataError, match="bad/zarr.json"):
+        ours(path)
+    xr.testing.assert_identical(ours(path, drop_variables="bad").load(), whole)
+    with pytest.raises(hr.MetadataError):
+        xr.open_datatree(path, engine=Backend)

@@ -253,17 +253,17 @@ class Group(_Node, Mapping[str, Any]):
         return len(self._node.list(False))
 
     def members(self, recursive: bool = False) -> dict[str, str]:
-        """Paths of the members, in order, to "array" or "group"."""
-        return {path: "array" if is_array else "group"
-                for path, is_array in self._node.list(recursive)}
+        """Paths of the members, in order, to "array", "group", or "unreadable" where the metadata
+        say neither: to open such a member raises why."""
+        return dict(self._node.list(recursive))
 
     def arrays(self) -> dict[str, Array]:
-        """The arrays directly in it."""
-        return {path: self[path] for path, is_array in self._node.list(False) if is_array}
+        """The arrays directly in it. An unreadable member may be one: raises as it does."""
+        return {path: self[path] for path, kind in self._node.list(False) if kind != "group"}
 
     def groups(self) -> dict[str, Group]:
-        """The groups directly in it."""
-        return {path: self[path] for path, is_array in self._node.list(False) if not is_array}
+        """The groups directly in it. An unreadable member may be one: raises as it does."""
+        return {path: self[path] for path, kind in self._node.list(False) if kind != "array"}
 
     def __repr__(self) -> str:
         n = len(self)

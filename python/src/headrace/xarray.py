@@ -111,7 +111,7 @@ def _dataset(node: Any, device: str, options: dict[str, Any]) -> Dataset:
     if not isinstance(node, _node.Group):
         raise ArgumentError(f"{node.url} is an array: xarray opens the group that it is in")
     arrays = {name: node[name] for name, kind in node.members().items()
-              if kind == "array" and name not in drop}
+              if kind != "group" and name not in drop}  # to open an unreadable one raises why
     attrs = {k: v for k, v in node.attrs.items() if not k.lower().startswith("_nc")}
     decoded, attrs, named = Variables(arrays, node.attrs, device).decode(attrs, options)
     coords = {name: v for name, v in decoded.items() if name in named or v.dims == (name,)}

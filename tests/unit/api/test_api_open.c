@@ -114,6 +114,38 @@ static void members_are_listed_in_order_and_chunks_are_none(void **state) {
     hr_context_unref(context);
 }
 
+/* It is there, and says to whom opens it what is wrong with it. */
+static void malformed_members_hide_no_others(void **state) {
+    (void)state;
+    static const struct {
+        const char *key, *text;
+        hr_status status;
+    } rows[] = {
+        {"g/bad/zarr.json", "{", HR_ERR_METADATA},
+        {"g/bad/zarr.json", "{\"zarr_format\":3,\"node_type\":\"?\"}", HR_ERR_METADATA},
+        {"g/bad/.zarray", "[", HR_ERR_METADATA},
+        {"g/bad/.zgroup", "", HR_ERR_METADATA},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        hr_context *context = make_context(NULL);
+        hr_store *store = make_store(context);
+        put(store, rows[i].key, rows[i].text, strlen(rows[i].text));
+        hr_node *group = open_node(store, "g");
+        assert_members(group, 1, (const char *const[]){"b", "bad", "sub", "sub/a", NULL});
+        hr_member_list *list = NULL;
+        assert_int_equal(hr_node_list(group, 0, &list, NULL), HR_OK);
+        assert_int_equal(hr_member_list_get(list, 1).kind, HR_NODE_UNREADABLE);
+        hr_member_list_free(list);
+        hr_error err = HR_ERROR_INIT;
+        hr_node *bad = NULL;
+        assert_int_equal(hr_node_open(group, "bad", &bad, &err), rows[i].status);
+        assert_string_equal(err.key, rows[i].key);
+        hr_node_unref(group);
+        hr_store_unref(store);
+        hr_context_unref(context);
+    }
+}
+
 static void a_member_outlives_its_group_store_and_context(void **state) {
     (void)state;
     hr_context *context = make_context(NULL);
@@ -161,6 +193,7 @@ int main(void) {
         cmocka_unit_test(options_of_other_versions_are_taken),
         cmocka_unit_test(options_that_are_not_understood_are_refused),
         cmocka_unit_test(members_are_listed_in_order_and_chunks_are_none),
+        cmocka_unit_test(malformed_members_hide_no_others),
         cmocka_unit_test(a_member_outlives_its_group_store_and_context),
         cmocka_unit_test(what_is_not_there_is_not_found),
     };
